@@ -1,0 +1,2 @@
+//! The command `mailrl`.
+fn main() {}

@@ -1,0 +1,1 @@
+//! The decision of mailrl: a mailbox's budget in two windows, as a pure function over the bytes of one value.

@@ -1,0 +1,1 @@
+//! A local stand-in for Microsoft Graph that holds senders to Microsoft's limits.

@@ -1,0 +1,1 @@
+//! Sends mail through Microsoft Graph as a lettre transport.
