@@ -1,1 +1,57 @@
-//! The decision of mailrl: a mailbox's budget in two windows, as a pure function over the bytes of one value.
+//! The decision of mailrl, as pure functions: the bytes of a mailbox's value and the time in, an
+//! answer and the changed bytes out. Nothing here knows Redis, a clock or a socket; the module, the
+//! simulation and the tests all call the same code.
+//!
+//! | call | when |
+//! | --- | --- |
+//! | [`reserve`] | before a send: checks and counts one message in both windows |
+//! | [`release`] | the send failed: gives the budget back |
+//! | [`commit`] | the mail is out: keeps the budget, frees its place among the concurrent sends |
+//! | [`pause`] | the provider said no: nobody sends for a while |
+//! | [`status`] | somebody wants to know |
+//!
+//! ```
+//! use mailrl_core::{Config, Request, Verdict, Wish, reserve};
+//!
+//! let mut value = Vec::new();
+//! let request = Request { recipients: 3, wish: Wish::default(), lease_ms: 120_000 };
+//! let answer = reserve(&mut value, &Config::default(), &request, 1_800_000_000_000)?;
+//! assert!(matches!(answer.verdict, Verdict::Allowed(_)));
+//! assert_eq!((answer.minute_left, answer.day_left), (24, 8_997));
+//! # Ok::<(), mailrl_core::BadState>(())
+//! ```
+
+#![deny(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::arithmetic_side_effects
+)]
+
+mod changes;
+mod close;
+mod error;
+pub mod expiry;
+mod layout;
+mod limits;
+mod pause;
+mod redate;
+mod reservation;
+mod reserve;
+mod status;
+mod value;
+mod window;
+
+pub use changes::{Changes, Ranges};
+pub use close::{commit, release};
+pub use error::BadState;
+pub use limits::{Config, Wish};
+pub use pause::{MOST_PAUSE_MS, Paused, pause};
+pub use reservation::{MOST_OPEN, ReservationId};
+pub use reserve::{
+    Answer, CONCURRENT_HINT_MS, MOST_RETRY_AFTER_MS, OVERRIDE_WAIT_MS, Reason, Request, Verdict, reserve,
+};
+pub use status::{Status, WindowStatus, status};
+pub use value::Value;
+pub use window::{Shape, WindowKind};

@@ -1,0 +1,272 @@
+//! The value of a mailbox: one plain string, little endian, version 1.
+//!
+//! | offset, calendar | offset, rolling | bytes | part |
+//! | ---: | ---: | ---: | --- |
+//! | 0 | 0 | 128 | [`Header`]: version, window kind, overrides, pause, turns |
+//! | 128 | 128 | 0 / 1,152 | ring of the day window, a `u32` a slot |
+//! | 128 | 1,280 | 0 / 240 | ring of the minute window, a `u32` a slot |
+//! | 128 | 1,520 | 40 | [`Hot`]: what nearly every write changes |
+//! | 168 | 1,560 | 32 each | the open reservations, 4 to 2,048 places ([`Entry`]) |
+//!
+//! The hot part stands right before the reservations, so that a write of both is mostly one range.
+//! The structs below have no padding and no alignment: they are laid over the value's bytes.
+
+use zerocopy::little_endian::{U16, U32, U64};
+use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
+
+use crate::changes::Changes;
+use crate::error::BadState;
+use crate::value::Value;
+use crate::window::{Window, WindowKind};
+
+const MAGIC: [u8; 3] = *b"MRL";
+const VERSION: u8 = 1;
+
+/// Set while the value holds changes that were made without replicating them (a clock that stepped
+/// back or a changed window kind, met by a denied call): the next write replicates all of it.
+const UNREPLICATED: u8 = 1;
+
+/// The fewest places for open reservations: one more than the client's default concurrency.
+pub(crate) const FEWEST_PLACES: usize = 4;
+/// The most places: twice the open reservations that are remembered, so that making room is rare.
+pub(crate) const MOST_PLACES: usize = 2_048;
+
+/// The operator's limits for this mailbox; 0 where there is none.
+#[derive(Debug, Clone, Copy, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
+#[repr(C)]
+pub(crate) struct Overrides {
+    pub per_minute: U32,
+    pub per_day: U32,
+    pub concurrent: U32,
+}
+
+/// A queue of those who were denied, of one window and one lane. Advice, never replicated.
+#[derive(Debug, Clone, Copy, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
+#[repr(C)]
+pub(crate) struct Turns {
+    /// When the last one in the queue comes back, in ms since 1970; 0: no queue.
+    pub last_at: U64,
+    /// When the current period began, in ms since 1970.
+    pub period_start: U64,
+    /// How many were allowed in the current period.
+    pub allowed: U32,
+    pub reserved: U32,
+}
+
+/// What is seldom written.
+#[derive(Debug, Clone, Copy, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
+#[repr(C)]
+pub(crate) struct Header {
+    magic: [u8; 3],
+    version: u8,
+    kind: u8,
+    flags: u8,
+    reserved: [u8; 2],
+    pub overrides: Overrides,
+    reserved_2: U32,
+    /// Nobody sends before this time, in ms since 1970.
+    pub paused_until: U64,
+    /// Of the minute window (normal, bulk), then of the day window (normal, bulk).
+    pub turns: [Turns; 4],
+}
+
+/// The newest slot of a window.
+#[derive(Debug, Clone, Copy, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
+#[repr(C)]
+pub(crate) struct WindowHead {
+    /// The slot's number since 1970.
+    pub slot: U32,
+    /// What is counted in it.
+    pub count: U32,
+    /// The sum of the ring: what the older slots hold. Kept, since 348 additions a call are dearer.
+    pub older: U32,
+}
+
+/// What nearly every write changes.
+#[derive(Debug, Clone, Copy, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
+#[repr(C)]
+pub(crate) struct Hot {
+    pub minute: WindowHead,
+    pub day: WindowHead,
+    /// When this value was last written, in ms since 1970: an earlier time means that the clock
+    /// stepped back.
+    pub written_at: U64,
+    /// The number of the next reservation.
+    pub next_seq: U32,
+    /// The place of the oldest remembered reservation.
+    pub first: U16,
+    /// How many places from there on are taken, closed reservations among them.
+    pub taken: U16,
+}
+
+/// A reservation.
+#[derive(Debug, Clone, Copy, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
+#[repr(C)]
+pub(crate) struct Entry {
+    /// When it was made, in ms since 1970: the first half of its id.
+    pub made_at: U64,
+    /// The second half of its id, one more than that of the one before.
+    pub seq: U32,
+    /// What it took out of the day; 0 once it is closed.
+    pub recipients: U32,
+    /// The slot of the minute window that counts it; 0 if none does any more.
+    pub minute_slot: U32,
+    /// The slot of the day window that counts it; 0 if none does any more.
+    pub day_slot: U32,
+    /// When its lease ends, in ms since 1970.
+    pub lease_end: U64,
+}
+
+pub(crate) const ENTRY_LEN: usize = size_of::<Entry>();
+const _: () = assert!(size_of::<Header>() == 128 && size_of::<Hot>() == 40 && ENTRY_LEN == 32);
+
+/// Where the parts of a value begin, by window kind.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Offsets {
+    pub pause: usize,
+    pub day_ring: usize,
+    pub minute_ring: usize,
+    pub hot: usize,
+    pub entries: usize,
+}
+
+impl Offsets {
+    pub const fn of(kind: WindowKind) -> Self {
+        let day_ring = size_of::<Header>();
+        let minute_ring = day_ring.saturating_add(kind.day().ring_len().saturating_mul(4));
+        let hot = minute_ring.saturating_add(kind.minute().ring_len().saturating_mul(4));
+        Self {
+            pause: 24,
+            day_ring,
+            minute_ring,
+            hot,
+            entries: hot.saturating_add(size_of::<Hot>()),
+        }
+    }
+
+    /// Length of a value with this many places for reservations.
+    pub const fn len(self, places: usize) -> usize {
+        self.entries.saturating_add(places.saturating_mul(ENTRY_LEN))
+    }
+}
+
+/// The parts of a value, laid over its bytes.
+#[derive(Debug)]
+pub(crate) struct Parts<'a> {
+    pub kind: WindowKind,
+    pub header: &'a mut Header,
+    pub minute: Window<'a>,
+    pub day: Window<'a>,
+    pub clock: &'a mut U64,
+    pub log: Log<'a>,
+}
+
+/// The open reservations: a ring of places, oldest first.
+#[derive(Debug)]
+pub(crate) struct Log<'a> {
+    pub places: &'a mut [Entry],
+    pub first: &'a mut U16,
+    pub taken: &'a mut U16,
+    pub next_seq: &'a mut U32,
+}
+
+impl Header {
+    /// Takes over all but what the layout says of itself.
+    pub fn take_over(&mut self, other: &Self) {
+        let Self {
+            magic, version, kind, ..
+        } = *self;
+        *self = Self {
+            magic,
+            version,
+            kind,
+            ..*other
+        };
+    }
+}
+
+impl<'a> Parts<'a> {
+    /// Lays the parts over a value, after checking that it is one.
+    pub fn of(value: &'a mut [u8]) -> Result<Self, BadState> {
+        let (header, rest) = Header::mut_from_prefix(value).map_err(|_| BadState::Length)?;
+        if header.magic != MAGIC {
+            return Err(BadState::Foreign);
+        }
+        if header.version != VERSION {
+            return Err(BadState::Version(header.version));
+        }
+        let kind = kind_from_byte(header.kind).ok_or(BadState::Damaged)?;
+        let (minute, day) = (kind.minute(), kind.day());
+        let (day_ring, rest) = ring(rest, day.ring_len())?;
+        let (minute_ring, rest) = ring(rest, minute.ring_len())?;
+        let (hot, rest) = Hot::mut_from_prefix(rest).map_err(|_| BadState::Length)?;
+        let places = <[Entry]>::mut_from_bytes(rest).map_err(|_| BadState::Length)?;
+        let len = places.len();
+        if !len.is_power_of_two() || !(FEWEST_PLACES..=MOST_PLACES).contains(&len) {
+            return Err(BadState::Length);
+        }
+        if usize::from(hot.first.get()) >= len || usize::from(hot.taken.get()) > len {
+            return Err(BadState::Damaged);
+        }
+        Ok(Self {
+            kind,
+            header,
+            minute: Window {
+                shape: minute,
+                head: &mut hot.minute,
+                ring: minute_ring,
+            },
+            day: Window {
+                shape: day,
+                head: &mut hot.day,
+                ring: day_ring,
+            },
+            clock: &mut hot.written_at,
+            log: Log {
+                places,
+                first: &mut hot.first,
+                taken: &mut hot.taken,
+                next_seq: &mut hot.next_seq,
+            },
+        })
+    }
+
+    /// Marks that the value holds changes that are not replicated with the call that made them.
+    pub fn set_unreplicated(&mut self) {
+        self.header.flags = UNREPLICATED;
+    }
+
+    /// Completes what a call changed by what was not replicated before it.
+    pub fn replicate(&mut self, changes: &mut Changes) {
+        if self.header.flags & UNREPLICATED != 0 {
+            self.header.flags = 0;
+            *changes = Changes::Whole;
+        }
+    }
+}
+
+/// Makes a value of this kind in which nothing is used and nothing open.
+pub(crate) fn clear(value: &mut impl Value, kind: WindowKind, places: usize) {
+    value.resize(Offsets::of(kind).len(places));
+    value.bytes().fill(0);
+    if let Ok((header, _)) = Header::mut_from_prefix(value.bytes()) {
+        header.magic = MAGIC;
+        header.version = VERSION;
+        header.kind = match kind {
+            WindowKind::Calendar => 0,
+            WindowKind::Rolling => 1,
+        };
+    }
+}
+
+fn kind_from_byte(byte: u8) -> Option<WindowKind> {
+    match byte {
+        0 => Some(WindowKind::Calendar),
+        1 => Some(WindowKind::Rolling),
+        _ => None,
+    }
+}
+
+fn ring(bytes: &mut [u8], len: usize) -> Result<(&mut [U32], &mut [u8]), BadState> {
+    <[U32]>::mut_from_prefix_with_elems(bytes, len).map_err(|_| BadState::Length)
+}

@@ -1,0 +1,65 @@
+//! What a mailbox may use: the operator's override, else the command's wish, else the module's
+//! configuration.
+
+use crate::layout::Overrides;
+use crate::window::WindowKind;
+
+/// The module's configuration.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Config {
+    /// Messages a minute, from 1.
+    pub per_minute: u32,
+    /// Recipients a day, from 1.
+    pub per_day: u32,
+    /// How the windows are cut.
+    pub kind: WindowKind,
+}
+
+impl Default for Config {
+    /// 25 messages a minute and 9,000 recipients a day: Microsoft's limits for a mailbox are 30 and
+    /// 10,000, and people send from it too.
+    fn default() -> Self {
+        Self {
+            per_minute: 25,
+            per_day: 9_000,
+            kind: WindowKind::Calendar,
+        }
+    }
+}
+
+/// The limits that a command asks for.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Wish {
+    /// Messages a minute, from 1.
+    pub per_minute: Option<u32>,
+    /// Recipients a day, from 1.
+    pub per_day: Option<u32>,
+    /// Open reservations at once, from 1 to 1,024. There is no default: only callers that commit
+    /// may ask for it.
+    pub concurrent: Option<u32>,
+}
+
+/// The limits that are in force for one call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct InForce {
+    pub per_minute: u32,
+    pub per_day: u32,
+    pub concurrent: Option<u32>,
+    /// What `per_day` would be without the operator's override.
+    pub per_day_without_override: u32,
+}
+
+impl InForce {
+    pub fn of(config: &Config, wish: &Wish, overrides: Option<&Overrides>) -> Self {
+        let by_operator = |field: fn(&Overrides) -> u32| overrides.map(field).filter(|&limit| limit != 0);
+        let per_day = wish.per_day.unwrap_or(config.per_day);
+        Self {
+            per_minute: by_operator(|o| o.per_minute.get())
+                .or(wish.per_minute)
+                .unwrap_or(config.per_minute),
+            per_day: by_operator(|o| o.per_day.get()).unwrap_or(per_day),
+            concurrent: by_operator(|o| o.concurrent.get()).or(wish.concurrent),
+            per_day_without_override: per_day,
+        }
+    }
+}

@@ -1,0 +1,95 @@
+//! A clock that steps back, and a window kind that changes: both leave counts that the windows do
+//! not understand. They are moved, never dropped: no step frees budget, and none blocks a mailbox
+//! for longer than its window.
+
+use zerocopy::little_endian::U32;
+
+use crate::error::BadState;
+use crate::layout::{Parts, clear};
+use crate::value::Value;
+use crate::window::{Shape, Window, WindowKind};
+
+/// Brings a value up to the clock and to the window kind that is configured. True if it had to be
+/// changed.
+///
+/// The change is also needed by calls that are denied, which replicate nothing; so it is marked in
+/// the value, and the next write replicates all of it.
+pub(crate) fn settle(value: &mut impl Value, kind: WindowKind, now_ms: u64) -> Result<bool, BadState> {
+    let mut parts = Parts::of(value.bytes())?;
+    let steps_back =
+        now_ms < parts.clock.get() || is_ahead(&parts.minute, now_ms) || is_ahead(&parts.day, now_ms);
+    if !steps_back && parts.kind == kind {
+        return Ok(false);
+    }
+    if steps_back {
+        date_back(&mut parts, now_ms);
+    }
+    parts.set_unreplicated();
+    if parts.kind != kind {
+        switch_kind(value, kind, now_ms)?;
+    }
+    Ok(true)
+}
+
+fn is_ahead(window: &Window<'_>, now_ms: u64) -> bool {
+    window.head.slot.get() > window.shape.slot_of(now_ms)
+}
+
+/// Moves what lies in the future to now, and what lasts until a time back by the clock's step.
+fn date_back(parts: &mut Parts<'_>, now_ms: u64) {
+    let step = parts.clock.get().saturating_sub(now_ms);
+    let earlier = |at: u64| at.saturating_sub(step);
+    for window in [&mut parts.minute, &mut parts.day] {
+        let now = window.shape.slot_of(now_ms);
+        let newest = now.min(window.head.slot.get());
+        let counts: Vec<_> = window
+            .counts()
+            .map(|(slot, count)| (slot.min(newest), count))
+            .collect();
+        window.refill(newest, &counts);
+    }
+    let (minute, day) = (parts.minute.head.slot.get(), parts.day.head.slot.get());
+    for entry in parts.log.places.iter_mut() {
+        entry.minute_slot.set(entry.minute_slot.get().min(minute));
+        entry.day_slot.set(entry.day_slot.get().min(day));
+        entry.lease_end.set(earlier(entry.lease_end.get()));
+    }
+    parts
+        .header
+        .paused_until
+        .set(earlier(parts.header.paused_until.get()));
+    for turns in &mut parts.header.turns {
+        turns.last_at.set(earlier(turns.last_at.get()));
+        turns.period_start.set(earlier(turns.period_start.get()));
+    }
+    parts.clock.set(now_ms);
+}
+
+/// Rewrites a value for another window kind. What is used stays used, all of it as of now.
+fn switch_kind(value: &mut impl Value, kind: WindowKind, now_ms: u64) -> Result<(), BadState> {
+    let mut copy = value.bytes().to_vec();
+    let old = Parts::of(&mut copy)?;
+    clear(value, kind, old.log.places.len());
+    let new = Parts::of(value.bytes())?;
+
+    new.header.take_over(old.header);
+    *new.clock = *old.clock;
+    *new.log.first = *old.log.first;
+    *new.log.taken = *old.log.taken;
+    *new.log.next_seq = *old.log.next_seq;
+    for (new, old_entry) in new.log.places.iter_mut().zip(&*old.log.places) {
+        *new = *old_entry;
+        let moved = |old: &Window<'_>, slot: u32, shape: Shape| {
+            let covered = old.shape.covers(slot, old.shape.slot_of(now_ms));
+            U32::new(if covered { shape.slot_of(now_ms) } else { 0 })
+        };
+        new.minute_slot = moved(&old.minute, old_entry.minute_slot.get(), kind.minute());
+        new.day_slot = moved(&old.day, old_entry.day_slot.get(), kind.day());
+    }
+    for (old, mut new) in [(old.minute, new.minute), (old.day, new.day)] {
+        let now = new.shape.slot_of(now_ms);
+        let used = old.used(old.shape.slot_of(now_ms));
+        new.refill(now, &[(now, used)]);
+    }
+    Ok(())
+}
