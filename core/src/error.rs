@@ -12,7 +12,9 @@ pub enum BadState {
     )]
     Version(u8),
     /// It is too short, too long or cut off.
-    #[error("the key holds a mailrl value of a wrong length; delete it to start this mailbox anew")]
+    #[error(
+        "the key holds a string of a length that no mailrl value has; use another key, or delete this one"
+    )]
     Length,
     /// Its parts contradict each other.
     #[error("the key holds a damaged mailrl value; delete it to start this mailbox anew")]

@@ -99,6 +99,9 @@ pub(crate) struct Hot {
     pub taken: U16,
 }
 
+/// No value is shorter than this, in bytes.
+pub const SHORTEST_VALUE: usize = Offsets::of(WindowKind::Calendar).len(FEWEST_PLACES);
+
 /// A reservation.
 #[derive(Debug, Clone, Copy, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
 #[repr(C)]

@@ -46,6 +46,7 @@ mod window;
 pub use changes::{Changes, Ranges};
 pub use close::{commit, release};
 pub use error::BadState;
+pub use layout::SHORTEST_VALUE;
 pub use limits::{Config, Wish};
 pub use pause::{MOST_PAUSE_MS, Paused, pause};
 pub use reservation::{MOST_OPEN, ReservationId};

@@ -8,15 +8,15 @@ use crate::value::Value;
 use crate::window::WindowKind;
 
 /// The longest pause, in ms: 24 h.
-pub const MOST_PAUSE_MS: u64 = 86_400_000;
+pub const MOST_PAUSE_MS: u32 = 86_400_000;
 
 /// What a pause did.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Paused {
     /// When the pause ends, in ms since 1970; 0 if there is none.
     pub until: u64,
-    /// What changed and has to be replicated.
-    pub changes: Changes,
+    /// What changed and has to be replicated, if anything did.
+    pub changes: Option<Changes>,
 }
 
 /// Pauses a mailbox for `pause_ms` from now; the longer pause wins, 0 ends it.
@@ -26,13 +26,16 @@ pub struct Paused {
 pub fn pause(
     value: &mut impl Value,
     kind: WindowKind,
-    pause_ms: u64,
+    pause_ms: u32,
     now_ms: u64,
 ) -> Result<Paused, BadState> {
     let mut changes = Changes::none();
     if value.bytes().is_empty() {
         if pause_ms == 0 {
-            return Ok(Paused { until: 0, changes });
+            return Ok(Paused {
+                until: 0,
+                changes: None,
+            });
         }
         clear(value, kind, FEWEST_PLACES);
         changes = Changes::Whole;
@@ -42,16 +45,20 @@ pub fn pause(
     let before = parts.header.paused_until.get();
     let until = match pause_ms {
         0 => 0,
-        _ => before.max(now_ms.saturating_add(pause_ms)),
+        _ => before.max(now_ms.saturating_add(u64::from(pause_ms))),
     };
-    if until != before {
-        parts.header.paused_until.set(until);
-        // The moment that a later step of the clock is measured from.
-        parts.clock.set(now_ms);
-        let offsets = Offsets::of(parts.kind);
-        changes.add(offsets.pause..offsets.pause.saturating_add(8));
-        changes.add(offsets.hot..offsets.entries);
-        parts.replicate(&mut changes);
+    if until == before {
+        return Ok(Paused { until, changes: None });
     }
-    Ok(Paused { until, changes })
+    parts.header.paused_until.set(until);
+    // The moment that a later step of the clock is measured from.
+    parts.clock.set(now_ms);
+    let offsets = Offsets::of(parts.kind);
+    changes.add(offsets.pause..offsets.pause.saturating_add(8));
+    changes.add(offsets.hot..offsets.entries);
+    parts.replicate(&mut changes);
+    Ok(Paused {
+        until,
+        changes: Some(changes),
+    })
 }

@@ -1,0 +1,134 @@
+//! `MAILRL.RESERVE key recipients [PERMINUTE n] [PERDAY n] [CONCURRENT n] [LEASE ms]`
+
+use std::ops::RangeInclusive;
+
+use mailrl_core::{Answer, Request, Verdict, Wish, expiry};
+
+use super::arguments::{LIMIT, key_name, number, shown};
+use super::{UPDATES_KEY, entry_point};
+use crate::redis::command::ArgumentKind;
+use crate::redis::context::Outcome;
+use crate::redis::{Args, Argument, CommandSpec, Context, Key, KeyError};
+use crate::{counters, settings};
+
+const USAGE: &str = "MAILRL.RESERVE key recipients [PERMINUTE n] [PERDAY n] [CONCURRENT n] [LEASE ms]";
+const CONCURRENT: RangeInclusive<u32> = 1..=1_024;
+const LEASE_MS: RangeInclusive<u32> = 1..=3_600_000;
+const DEFAULT_LEASE_MS: u32 = 120_000;
+
+pub static RESERVE: CommandSpec = CommandSpec {
+    name: c"mailrl.reserve",
+    summary: c"Counts one message and its recipients, if the mailbox's minute and day have room for both",
+    complexity: c"O(1); a denied call O(S) with S slots of a window, at most 289",
+    arity: -3,
+    flags: c"write deny-oom fast",
+    acl: c"write fast",
+    key: UPDATES_KEY,
+    arguments: &[
+        Argument {
+            name: c"recipients",
+            token: None,
+            kind: ArgumentKind::Integer,
+        },
+        Argument {
+            name: c"messages",
+            token: Some(c"PERMINUTE"),
+            kind: ArgumentKind::Integer,
+        },
+        Argument {
+            name: c"recipients",
+            token: Some(c"PERDAY"),
+            kind: ArgumentKind::Integer,
+        },
+        Argument {
+            name: c"reservations",
+            token: Some(c"CONCURRENT"),
+            kind: ArgumentKind::Integer,
+        },
+        Argument {
+            name: c"milliseconds",
+            token: Some(c"LEASE"),
+            kind: ArgumentKind::Integer,
+        },
+    ],
+    handler: entry_point!(reserve),
+};
+
+fn reserve(context: Context<'_>, args: Args<'_>) -> Outcome {
+    let name = key_name(args, 3..=usize::MAX, USAGE)?;
+    let request = parse(args)?;
+    let mut key = Key::open(context, name)?;
+    let now_ms = context.now_ms();
+    let answer =
+        mailrl_core::reserve(&mut key, &settings::current(), &request, now_ms).map_err(KeyError::from)?;
+    match answer.verdict {
+        Verdict::TooLarge { per_day } => {
+            counters::TOO_LARGE.increment();
+            return Err(format!(
+                "TOOLARGE {} recipients never fit a day of {per_day}; split the message, or raise the limit",
+                request.recipients
+            ));
+        }
+        Verdict::Denied { reason, .. } => counters::denied(reason).increment(),
+        Verdict::Allowed(_) => {
+            counters::ALLOWED.increment();
+            let expire_at = expiry::renewed(key.expires_at(), now_ms);
+            key.publish(&answer.changes, expire_at);
+        }
+    }
+    reply(context, &answer);
+    Ok(())
+}
+
+fn reply(context: Context<'_>, answer: &Answer) {
+    let (allowed, reason, retry_after_ms) = match answer.verdict {
+        Verdict::Denied {
+            reason,
+            retry_after_ms,
+        } => (0, reason.name(), retry_after_ms),
+        _ => (1, "ok", 0),
+    };
+    context.reply_array(6);
+    context.reply_integer(allowed);
+    context.reply_bulk(reason);
+    context.reply_integer(retry_after_ms);
+    context.reply_integer(answer.minute_left.into());
+    context.reply_integer(answer.day_left.into());
+    match answer.verdict {
+        Verdict::Allowed(id) => context.reply_bulk(&id.to_string()),
+        _ => context.reply_bulk(""),
+    }
+}
+
+fn parse(args: Args<'_>) -> Result<Request, String> {
+    let recipients = number("recipients", args.get(2).unwrap_or_default(), &LIMIT)?;
+    let mut wish = Wish::default();
+    let mut lease_ms = None;
+    let mut index = 3;
+    while let Some(option) = args.get(index) {
+        let (name, place, range) = match option {
+            o if o.eq_ignore_ascii_case(b"PERMINUTE") => ("PERMINUTE", &mut wish.per_minute, LIMIT),
+            o if o.eq_ignore_ascii_case(b"PERDAY") => ("PERDAY", &mut wish.per_day, LIMIT),
+            o if o.eq_ignore_ascii_case(b"CONCURRENT") => ("CONCURRENT", &mut wish.concurrent, CONCURRENT),
+            o if o.eq_ignore_ascii_case(b"LEASE") => ("LEASE", &mut lease_ms, LEASE_MS),
+            _ => {
+                return Err(format!(
+                    "ERR unknown option '{}'; the form is {USAGE}",
+                    shown(option)
+                ));
+            }
+        };
+        let value = args
+            .get(index.saturating_add(1))
+            .ok_or_else(|| format!("ERR {name} lacks its value; the form is {USAGE}"))?;
+        if place.replace(number(name, value, &range)?).is_some() {
+            return Err(format!("ERR {name} is given twice; give it once"));
+        }
+        index = index.saturating_add(2);
+    }
+    Ok(Request {
+        recipients,
+        wish,
+        lease_ms: lease_ms.unwrap_or(DEFAULT_LEASE_MS),
+    })
+}
