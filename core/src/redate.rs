@@ -9,6 +9,9 @@ use crate::layout::{Parts, clear};
 use crate::value::Value;
 use crate::window::{Shape, Window, WindowKind};
 
+/// The slot of a share that no window counts any more: long past, so that none covers it.
+const GONE: u32 = 0;
+
 /// Brings a value up to the clock and to the window kind that is configured. True if it had to be
 /// changed.
 ///
@@ -39,20 +42,27 @@ fn is_ahead(window: &Window<'_>, now_ms: u64) -> bool {
 fn date_back(parts: &mut Parts<'_>, now_ms: u64) {
     let step = parts.clock.get().saturating_sub(now_ms);
     let earlier = |at: u64| at.saturating_sub(step);
+    for entry in parts.log.places.iter_mut() {
+        // A share that has left its window must not be taken back once its slot is the present again.
+        let moved = |window: &Window<'_>, slot: U32| {
+            let covered = window.shape.covers(slot.get(), window.head.slot.get());
+            U32::new(if covered {
+                slot.get().min(window.shape.slot_of(now_ms))
+            } else {
+                GONE
+            })
+        };
+        entry.minute_slot = moved(&parts.minute, entry.minute_slot);
+        entry.day_slot = moved(&parts.day, entry.day_slot);
+        entry.lease_end.set(earlier(entry.lease_end.get()));
+    }
     for window in [&mut parts.minute, &mut parts.day] {
-        let now = window.shape.slot_of(now_ms);
-        let newest = now.min(window.head.slot.get());
+        let newest = window.shape.slot_of(now_ms).min(window.head.slot.get());
         let counts: Vec<_> = window
             .counts()
             .map(|(slot, count)| (slot.min(newest), count))
             .collect();
         window.refill(newest, &counts);
-    }
-    let (minute, day) = (parts.minute.head.slot.get(), parts.day.head.slot.get());
-    for entry in parts.log.places.iter_mut() {
-        entry.minute_slot.set(entry.minute_slot.get().min(minute));
-        entry.day_slot.set(entry.day_slot.get().min(day));
-        entry.lease_end.set(earlier(entry.lease_end.get()));
     }
     parts
         .header
@@ -73,7 +83,7 @@ fn switch_kind(value: &mut impl Value, kind: WindowKind, now_ms: u64) -> Result<
     let new = Parts::of(value.bytes())?;
 
     new.header.take_over(old.header);
-    *new.clock = *old.clock;
+    new.clock.set(now_ms);
     *new.log.first = *old.log.first;
     *new.log.taken = *old.log.taken;
     *new.log.next_seq = *old.log.next_seq;
@@ -81,7 +91,7 @@ fn switch_kind(value: &mut impl Value, kind: WindowKind, now_ms: u64) -> Result<
         *new = *old_entry;
         let moved = |old: &Window<'_>, slot: u32, shape: Shape| {
             let covered = old.shape.covers(slot, old.shape.slot_of(now_ms));
-            U32::new(if covered { shape.slot_of(now_ms) } else { 0 })
+            U32::new(if covered { shape.slot_of(now_ms) } else { GONE })
         };
         new.minute_slot = moved(&old.minute, old_entry.minute_slot.get(), kind.minute());
         new.day_slot = moved(&old.day, old_entry.day_slot.get(), kind.day());

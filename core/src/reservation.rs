@@ -40,8 +40,9 @@ impl ReservationId {
     }
 }
 
-/// A log is made smaller once it has this many times the places it needs.
-const SHRINKS_AT: usize = 8;
+/// A log is made smaller once it has this many times the places it needs: late, so that a mailbox
+/// whose open reservations come in bursts does not rewrite its value with each burst.
+const SHRINKS_AT: usize = 64;
 
 impl fmt::Display for ReservationId {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -56,8 +57,10 @@ impl Entry {
 }
 
 impl Log<'_> {
-    pub fn is_full(&self) -> bool {
-        usize::from(self.taken.get()) == self.places.len()
+    /// Whether there is no place for one more, or far more room than is needed.
+    pub fn needs_another_size(&self) -> bool {
+        let taken = usize::from(self.taken.get());
+        taken == self.places.len() || is_too_long(self.places.len(), taken)
     }
 
     /// How many are open.
@@ -137,10 +140,21 @@ pub(crate) fn entry_range(offsets: Offsets, place: usize) -> Range<usize> {
     start..start.saturating_add(ENTRY_LEN)
 }
 
-/// Makes room in a full log: takes out what is closed, and sees that at least half of the places
+/// How many places this many open reservations need, as many being free.
+fn places_for(open: usize) -> usize {
+    open.saturating_mul(2)
+        .next_power_of_two()
+        .clamp(FEWEST_PLACES, MOST_PLACES)
+}
+
+fn is_too_long(places: usize, open: usize) -> bool {
+    places_for(open).saturating_mul(SHRINKS_AT) <= places
+}
+
+/// Gives the log another size: takes out what is closed, and sees that at least half of the places
 /// are free. Costs as much as they are many, and leaves as much room, so it is paid for by the
 /// reservations that fill it.
-pub(crate) fn make_room(value: &mut impl Value, now_ms: u64, changes: &mut Changes) -> Result<(), BadState> {
+pub(crate) fn resize_log(value: &mut impl Value, now_ms: u64, changes: &mut Changes) -> Result<(), BadState> {
     let parts = Parts::of(value.bytes())?;
     let offsets = Offsets::of(parts.kind);
     let places = parts.log.places.len();

@@ -7,7 +7,7 @@ use crate::error::BadState;
 use crate::layout::{Entry, FEWEST_PLACES, Offsets, Parts, clear};
 use crate::limits::{Config, InForce, Wish};
 use crate::redate::settle;
-use crate::reservation::{MOST_OPEN, ReservationId, entry_range, make_room};
+use crate::reservation::{MOST_OPEN, ReservationId, entry_range, resize_log};
 use crate::value::Value;
 
 /// How long who was denied for `concurrent` should wait, in ms: a hint, for when a place comes
@@ -114,8 +114,8 @@ pub fn reserve(
     }
     let mut changes = Changes::none();
     parts.log.drop_closed(now_ms);
-    if parts.log.is_full() {
-        make_room(value, now_ms, &mut changes)?;
+    if parts.log.needs_another_size() {
+        resize_log(value, now_ms, &mut changes)?;
         parts = Parts::of(value.bytes())?;
     }
     let id = count(&mut parts, request, now_ms, &mut changes);

@@ -1,0 +1,136 @@
+//! Reservations are remembered exactly: found while they are open, never afterwards.
+
+use mailrl_core::{
+    Config, MOST_OPEN, Request, ReservationId, SHORTEST_VALUE, Verdict, WindowKind, Wish, commit, release,
+    reserve, status,
+};
+
+const NOW: u64 = 1_700_000_000_000;
+const PLENTY: Config = Config {
+    per_minute: 1_000_000,
+    per_day: 1_000_000,
+    kind: WindowKind::Calendar,
+};
+
+fn make(value: &mut Vec<u8>, lease_ms: u32, now: u64) -> ReservationId {
+    let request = Request {
+        recipients: 1,
+        wish: Wish::default(),
+        lease_ms,
+    };
+    match reserve(value, &PLENTY, &request, now).unwrap().verdict {
+        Verdict::Allowed(id) => id,
+        other => panic!("allowed was expected, not {other:?}"),
+    }
+}
+
+fn open(value: &[u8], now: u64) -> usize {
+    status(value, &PLENTY, now).unwrap().open
+}
+
+fn is_released(value: &mut Vec<u8>, id: ReservationId, now: u64) -> bool {
+    release(value, PLENTY.kind, id, now).unwrap().is_some()
+}
+
+#[test]
+fn the_oldest_of_more_than_1024_counts_as_committed() {
+    let mut value = Vec::new();
+    let ids: Vec<_> = (0..MOST_OPEN + 2)
+        .map(|_| make(&mut value, 60_000, NOW))
+        .collect();
+    assert_eq!(open(&value, NOW), MOST_OPEN);
+    assert!(!is_released(&mut value, ids[0], NOW) && !is_released(&mut value, ids[1], NOW));
+    assert!(is_released(&mut value, ids[2], NOW));
+    assert_eq!(status(&value, &PLENTY, NOW).unwrap().minute.used, 1_025);
+}
+
+#[test]
+fn one_that_stays_open_is_not_forgotten_while_thousands_come_and_go() {
+    let mut value = Vec::new();
+    let stays = make(&mut value, 3_600_000, NOW);
+    for after in 0..5_000 {
+        let id = make(&mut value, 60_000, NOW + after);
+        assert!(
+            commit(&mut value, PLENTY.kind, id, NOW + after)
+                .unwrap()
+                .is_some()
+        );
+    }
+    assert_eq!(value.len(), SHORTEST_VALUE, "closed ones leave no room behind");
+    assert!(is_released(&mut value, stays, NOW + 5_000));
+}
+
+#[test]
+fn a_value_that_grew_shrinks_again() {
+    let mut value = Vec::new();
+    for _ in 0..500 {
+        make(&mut value, 1_000, NOW);
+    }
+    let grown = value.len();
+    for after in 0..10 {
+        make(&mut value, 1, NOW + 1_000 + after);
+    }
+    assert!(
+        value.len() < grown / 4,
+        "{} of {grown} bytes are left",
+        value.len()
+    );
+}
+
+#[test]
+fn numbers_go_on_where_they_wrap() {
+    let mut value = Vec::new();
+    let id = make(&mut value, 60_000, NOW);
+    assert!(is_released(&mut value, id, NOW));
+    // The next number stands behind both window heads and the clock of the last write.
+    let next = 128 + 24 + 8;
+    value[next..next + 4].copy_from_slice(&(u32::MAX - 1).to_le_bytes());
+    let first = make(&mut value, 1, NOW);
+    let ids: Vec<_> = (0..6)
+        .map(|after| make(&mut value, 60_000, NOW + 1 + after))
+        .collect();
+    assert_eq!((first.seq, ids[0].seq, ids[1].seq), (u32::MAX - 1, u32::MAX, 0));
+    for id in ids {
+        assert!(is_released(&mut value, id, NOW + 10), "{id} is open");
+    }
+}
+
+#[test]
+fn ids_of_an_earlier_life_of_the_key_are_unknown() {
+    let mut value = Vec::new();
+    let old = make(&mut value, 60_000, NOW);
+    value.clear();
+    let new = make(&mut value, 60_000, NOW + 1);
+    assert_eq!(old.seq, new.seq);
+    assert!(!is_released(&mut value, old, NOW + 1));
+    assert!(is_released(&mut value, new, NOW + 1));
+}
+
+#[test]
+fn a_lease_ends_exactly_when_it_says() {
+    let mut value = Vec::new();
+    let id = make(&mut value, 100, NOW);
+    assert_eq!((open(&value, NOW + 99), open(&value, NOW + 100)), (1, 0));
+    assert!(!is_released(&mut value.clone(), id, NOW + 100));
+    assert!(is_released(&mut value, id, NOW + 99));
+}
+
+#[test]
+fn an_id_is_two_decimal_numbers() {
+    let id = ReservationId { ms: NOW, seq: 7 };
+    assert_eq!(ReservationId::parse(id.to_string().as_bytes()), Some(id));
+    let bad: [&[u8]; 9] = [
+        b"",
+        b"-",
+        b"1",
+        b"1-",
+        b"-1",
+        b"1-2-3",
+        b"+1-2",
+        b"1- 2",
+        b"99999999999999999999-1",
+    ];
+    for text in bad {
+        assert_eq!(ReservationId::parse(text), None, "{}", text.escape_ascii());
+    }
+}
