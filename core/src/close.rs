@@ -66,14 +66,14 @@ fn close(
     let Some(place) = parts.log.find(id, now_ms) else {
         return Ok(None);
     };
-    let Some(entry) = parts.log.places.get_mut(place) else {
+    let Some(closed) = parts.log.close(place) else {
         return Ok(None);
     };
-    let closed = *entry;
-    entry.recipients.set(0);
 
     let mut changes = Changes::none();
-    changes.add(entry_range(Offsets::of(parts.kind), place));
+    let offsets = Offsets::of(parts.kind);
+    changes.add(entry_range(offsets, place));
+    changes.add(offsets.hot..offsets.entries);
     settle_budget(&mut parts, &closed, &mut changes);
     parts.replicate(&mut changes);
     Ok(Some(changes))
@@ -85,5 +85,4 @@ fn take_back(parts: &mut Parts<'_>, entry: &Entry, changes: &mut Changes) {
     let minute = parts.minute.take_back(entry.minute_slot.get(), 1);
     changes.add_slots(offsets.day_ring, &day);
     changes.add_slots(offsets.minute_ring, &minute);
-    changes.add(offsets.hot..offsets.entries);
 }

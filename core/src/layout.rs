@@ -5,13 +5,13 @@
 //! | 0 | 0 | 128 | [`Header`]: version, window kind, overrides, pause, turns |
 //! | 128 | 128 | 0 / 1,152 | ring of the day window, a `u32` a slot |
 //! | 128 | 1,280 | 0 / 240 | ring of the minute window, a `u32` a slot |
-//! | 128 | 1,520 | 40 | [`Hot`]: what nearly every write changes |
-//! | 168 | 1,560 | 32 each | the open reservations, 4 to 2,048 places ([`Entry`]) |
+//! | 128 | 1,520 | 44 | [`Hot`]: what nearly every write changes |
+//! | 172 | 1,564 | 28 each | the open reservations, 4 to 2,048 places ([`Entry`]) |
 //!
 //! The hot part stands right before the reservations, so that a write of both is mostly one range.
 //! The structs below have no padding and no alignment: they are laid over the value's bytes.
 
-use zerocopy::little_endian::{U16, U32, U64};
+use zerocopy::little_endian::{I32, U16, U32, U64};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
 use crate::changes::Changes;
@@ -90,13 +90,47 @@ pub(crate) struct Hot {
     pub day: WindowHead,
     /// When this value was last written, in ms since 1970: an earlier time means that the clock
     /// stepped back.
-    pub written_at: U64,
+    pub written_at: Time48,
+    pub log: LogHead,
+}
+
+/// A time in ms since 1970, in 48 bits: enough until the year 10889. With it the hot part is of 44
+/// bytes, the longest string that the server keeps in one allocation when it replicates.
+#[derive(Debug, Clone, Copy, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
+#[repr(C)]
+pub(crate) struct Time48 {
+    low: U32,
+    high: U16,
+}
+
+impl Time48 {
+    pub fn get(self) -> u64 {
+        u64::from(self.low.get()) | u64::from(self.high.get()) << 32
+    }
+
+    /// A time past the year 10889 becomes the last one before it.
+    pub fn set(&mut self, ms: u64) {
+        let bytes = ms.min((1 << 48) - 1).to_le_bytes();
+        if let Ok((time, _)) = Self::read_from_prefix(&bytes) {
+            *self = time;
+        }
+    }
+}
+
+/// What is remembered of the reservations as a whole.
+#[derive(Debug, Clone, Copy, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
+#[repr(C)]
+pub(crate) struct LogHead {
     /// The number of the next reservation.
     pub next_seq: U32,
     /// The place of the oldest remembered reservation.
     pub first: U16,
     /// How many places from there on are taken, closed reservations among them.
     pub taken: U16,
+    /// How many of those are not closed, though the lease of some may be over.
+    pub open: U16,
+    /// No lease of an open one ends before this time, in s since 1970.
+    pub earliest_end_s: U32,
 }
 
 /// No value is shorter than this, in bytes.
@@ -116,12 +150,12 @@ pub(crate) struct Entry {
     pub minute_slot: U32,
     /// The slot of the day window that counts it; 0 if none does any more.
     pub day_slot: U32,
-    /// When its lease ends, in ms since 1970.
-    pub lease_end: U64,
+    /// How long after `made_at` its lease ends, in ms; below zero once the clock stepped back.
+    pub lease_ms: I32,
 }
 
 pub(crate) const ENTRY_LEN: usize = size_of::<Entry>();
-const _: () = assert!(size_of::<Header>() == 128 && size_of::<Hot>() == 40 && ENTRY_LEN == 32);
+const _: () = assert!(size_of::<Header>() == 128 && size_of::<Hot>() == 44 && ENTRY_LEN == 28);
 
 /// Where the parts of a value begin, by window kind.
 #[derive(Debug, Clone, Copy)]
@@ -160,7 +194,7 @@ pub(crate) struct Parts<'a> {
     pub header: &'a mut Header,
     pub minute: Window<'a>,
     pub day: Window<'a>,
-    pub clock: &'a mut U64,
+    pub clock: &'a mut Time48,
     pub log: Log<'a>,
 }
 
@@ -168,9 +202,7 @@ pub(crate) struct Parts<'a> {
 #[derive(Debug)]
 pub(crate) struct Log<'a> {
     pub places: &'a mut [Entry],
-    pub first: &'a mut U16,
-    pub taken: &'a mut U16,
-    pub next_seq: &'a mut U32,
+    pub head: &'a mut LogHead,
 }
 
 impl Header {
@@ -208,7 +240,7 @@ impl<'a> Parts<'a> {
         if !len.is_power_of_two() || !(FEWEST_PLACES..=MOST_PLACES).contains(&len) {
             return Err(BadState::Length);
         }
-        if usize::from(hot.first.get()) >= len || usize::from(hot.taken.get()) > len {
+        if usize::from(hot.log.first.get()) >= len || usize::from(hot.log.taken.get()) > len {
             return Err(BadState::Damaged);
         }
         Ok(Self {
@@ -227,9 +259,7 @@ impl<'a> Parts<'a> {
             clock: &mut hot.written_at,
             log: Log {
                 places,
-                first: &mut hot.first,
-                taken: &mut hot.taken,
-                next_seq: &mut hot.next_seq,
+                head: &mut hot.log,
             },
         })
     }

@@ -49,7 +49,7 @@ pub use error::BadState;
 pub use layout::SHORTEST_VALUE;
 pub use limits::{Config, Wish};
 pub use pause::{MOST_PAUSE_MS, Paused, pause};
-pub use reservation::{MOST_OPEN, ReservationId};
+pub use reservation::{MOST_LEASE_MS, MOST_OPEN, ReservationId};
 pub use reserve::{
     Answer, CONCURRENT_HINT_MS, MOST_RETRY_AFTER_MS, OVERRIDE_WAIT_MS, Reason, Request, Verdict, reserve,
 };

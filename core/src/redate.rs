@@ -54,7 +54,8 @@ fn date_back(parts: &mut Parts<'_>, now_ms: u64) {
         };
         entry.minute_slot = moved(&parts.minute, entry.minute_slot);
         entry.day_slot = moved(&parts.day, entry.day_slot);
-        entry.lease_end.set(earlier(entry.lease_end.get()));
+        let step = i32::try_from(step).unwrap_or(i32::MAX);
+        entry.lease_ms.set(entry.lease_ms.get().saturating_sub(step));
     }
     for window in [&mut parts.minute, &mut parts.day] {
         let newest = window.shape.slot_of(now_ms).min(window.head.slot.get());
@@ -72,6 +73,7 @@ fn date_back(parts: &mut Parts<'_>, now_ms: u64) {
         turns.last_at.set(earlier(turns.last_at.get()));
         turns.period_start.set(earlier(turns.period_start.get()));
     }
+    parts.log.head.earliest_end_s.set(0);
     parts.clock.set(now_ms);
 }
 
@@ -84,9 +86,7 @@ fn switch_kind(value: &mut impl Value, kind: WindowKind, now_ms: u64) -> Result<
 
     new.header.take_over(old.header);
     new.clock.set(now_ms);
-    *new.log.first = *old.log.first;
-    *new.log.taken = *old.log.taken;
-    *new.log.next_seq = *old.log.next_seq;
+    *new.log.head = *old.log.head;
     for (new, old_entry) in new.log.places.iter_mut().zip(&*old.log.places) {
         *new = *old_entry;
         let moved = |old: &Window<'_>, slot: u32, shape: Shape| {

@@ -5,15 +5,22 @@
 //! however many are open.
 
 use std::fmt;
+use std::io::Write as _;
 use std::ops::Range;
+
+use zerocopy::FromZeros as _;
+use zerocopy::little_endian::{U16, U32};
 
 use crate::changes::Changes;
 use crate::error::BadState;
-use crate::layout::{ENTRY_LEN, Entry, FEWEST_PLACES, Log, MOST_PLACES, Offsets, Parts};
+use crate::layout::{ENTRY_LEN, Entry, FEWEST_PLACES, Log, LogHead, MOST_PLACES, Offsets, Parts};
 use crate::value::Value;
 
 /// How many open reservations a mailbox remembers; past that the oldest counts as committed.
 pub const MOST_OPEN: usize = 1_024;
+
+/// The longest lease, in ms: 1 h.
+pub const MOST_LEASE_MS: u64 = 3_600_000;
 
 /// The name of a reservation: `<ms>-<seq>`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -44,6 +51,24 @@ impl ReservationId {
 /// whose open reservations come in bursts does not rewrite its value with each burst.
 const SHRINKS_AT: usize = 64;
 
+impl ReservationId {
+    /// The longest text of an id: 20 digits, the dash and 10 digits.
+    pub const LONGEST: usize = 31;
+
+    /// Writes the id as text, and gives the part of `text` that it takes. As [`fmt::Display`], but
+    /// without an allocation.
+    pub fn write(self, text: &mut [u8; Self::LONGEST]) -> &str {
+        let mut rest = &mut text[..];
+        let written = write!(rest, "{self}").is_ok();
+        let left = rest.len();
+        let len = Self::LONGEST.saturating_sub(left);
+        text.get(..len)
+            .filter(|_| written)
+            .and_then(|text| std::str::from_utf8(text).ok())
+            .unwrap_or_default()
+    }
+}
+
 impl fmt::Display for ReservationId {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(out, "{}-{}", self.ms, self.seq)
@@ -52,15 +77,28 @@ impl fmt::Display for ReservationId {
 
 impl Entry {
     pub fn is_open(&self, now_ms: u64) -> bool {
-        self.recipients.get() != 0 && now_ms < self.lease_end.get()
+        // A lease lasts an hour at most; more is left only after a step of the clock by weeks.
+        let left = self.lease_end().saturating_sub(now_ms);
+        self.recipients.get() != 0 && (1..=MOST_LEASE_MS).contains(&left)
+    }
+
+    fn lease_end(&self) -> u64 {
+        self.made_at
+            .get()
+            .saturating_add_signed(self.lease_ms.get().into())
     }
 }
 
 impl Log<'_> {
     /// Whether there is no place for one more, or far more room than is needed.
     pub fn needs_another_size(&self) -> bool {
-        let taken = usize::from(self.taken.get());
+        let taken = usize::from(self.head.taken.get());
         taken == self.places.len() || is_too_long(self.places.len(), taken)
+    }
+
+    /// Whether more seem to be open than are remembered, and the lease of some may be over.
+    pub fn holds_too_many(&self, now_ms: u64) -> bool {
+        self.is_crowded() && self.may_have_ended(now_ms)
     }
 
     /// How many are open.
@@ -68,35 +106,76 @@ impl Log<'_> {
         self.entries().filter(|entry| entry.is_open(now_ms)).count()
     }
 
-    /// Forgets the oldest ones as far as they are closed.
+    /// Forgets the oldest ones as far as they are closed. Reads none of them where none can be.
     pub fn drop_closed(&mut self, now_ms: u64) {
-        let closed = self.entries().take_while(|entry| !entry.is_open(now_ms)).count();
-        let left = usize::from(self.taken.get()).saturating_sub(closed);
-        let first = if left == 0 { 0 } else { self.place(closed) };
-        self.first.set(to_u16(first));
-        self.taken.set(to_u16(left));
+        if self.all_open() && !self.may_have_ended(now_ms) {
+            return;
+        }
+        while let Some(entry) = self.entry(0)
+            && !entry.is_open(now_ms)
+        {
+            self.drop_oldest();
+        }
+        if self.head.taken.get() == 0 {
+            // Near the head again, so that both are one range to replicate.
+            self.head.first.set(0);
+        }
     }
 
-    /// Closes the oldest open one, and gives its place.
-    pub fn close_oldest(&mut self, now_ms: u64) -> Option<usize> {
-        let nth = self.entries().position(|entry| entry.is_open(now_ms))?;
-        let place = self.place(nth);
-        self.places.get_mut(place)?.recipients.set(0);
-        Some(place)
-    }
-
-    /// Adds one; its number is the next one. The log must not be full. Gives its place.
-    pub fn push(&mut self, mut entry: Entry) -> usize {
-        let seq = self.next_seq.get();
-        self.next_seq.set(seq.wrapping_add(1));
-        entry.seq.set(seq);
-        let taken = self.taken.get();
+    /// Adds one; its number is the next one. The log must not be full. The oldest counts as
+    /// committed if more are open than are remembered. Gives its place.
+    pub fn push(&mut self, entry: Entry) -> usize {
+        if self.is_crowded() {
+            self.drop_oldest();
+        }
+        let taken = self.head.taken.get();
         let place = self.place(usize::from(taken));
+        let end = u32::try_from(entry.lease_end().checked_div(1_000).unwrap_or_default()).unwrap_or(u32::MAX);
+        let earliest = if self.head.open.get() == 0 {
+            end
+        } else {
+            self.head.earliest_end_s.get().min(end)
+        };
         if let Some(free) = self.places.get_mut(place) {
             *free = entry;
-            self.taken.set(taken.saturating_add(1));
+            self.head.taken.set(taken.saturating_add(1));
+            self.head.open.set(self.head.open.get().saturating_add(1));
+            self.head.next_seq.set(entry.seq.get().wrapping_add(1));
+            self.head.earliest_end_s.set(earliest);
         }
         place
+    }
+
+    /// Closes the one at a place, and gives it as it was.
+    pub fn close(&mut self, place: usize) -> Option<Entry> {
+        let entry = self.places.get_mut(place)?;
+        let closed = *entry;
+        entry.recipients.set(0);
+        self.head.open.set(self.head.open.get().saturating_sub(1));
+        Some(closed)
+    }
+
+    fn may_have_ended(&self, now_ms: u64) -> bool {
+        u64::from(self.head.earliest_end_s.get()).saturating_mul(1_000) <= now_ms
+    }
+
+    fn all_open(&self) -> bool {
+        self.head.open == self.head.taken
+    }
+
+    fn is_crowded(&self) -> bool {
+        usize::from(self.head.open.get()) >= MOST_OPEN
+    }
+
+    /// Forgets the oldest one, open or not.
+    fn drop_oldest(&mut self) {
+        let was_open = self.all_open() || self.entry(0).is_some_and(|oldest| oldest.recipients.get() != 0);
+        let first = self.place(1);
+        self.head.first.set(to_u16(first));
+        self.head.taken.set(self.head.taken.get().saturating_sub(1));
+        self.head
+            .open
+            .set(self.head.open.get().saturating_sub(u16::from(was_open)));
     }
 
     /// The place of an open reservation.
@@ -105,7 +184,7 @@ impl Log<'_> {
         // the oldest one they stay in order when they wrap.
         let base = self.entry(0)?.seq.get();
         let wanted = id.seq.wrapping_sub(base);
-        let (mut low, mut high) = (0_usize, usize::from(self.taken.get()));
+        let (mut low, mut high) = (0_usize, usize::from(self.head.taken.get()));
         while low < high {
             let middle = low.midpoint(high);
             if self.entry(middle)?.seq.get().wrapping_sub(base) < wanted {
@@ -114,23 +193,24 @@ impl Log<'_> {
                 high = middle;
             }
         }
-        let entry = self.entry(low).filter(|_| low < usize::from(self.taken.get()))?;
+        let entry = self.entry(low)?;
         let found = entry.seq.get() == id.seq && entry.made_at.get() == id.ms && entry.is_open(now_ms);
         found.then(|| self.place(low))
     }
 
     /// All that are remembered, oldest first.
     pub fn entries(&self) -> impl Iterator<Item = &Entry> {
-        (0..usize::from(self.taken.get())).filter_map(|nth| self.entry(nth))
+        (0..usize::from(self.head.taken.get())).filter_map(|nth| self.entry(nth))
     }
 
     fn entry(&self, nth: usize) -> Option<&Entry> {
-        self.places.get(self.place(nth))
+        let taken = nth < usize::from(self.head.taken.get());
+        self.places.get(self.place(nth)).filter(|_| taken)
     }
 
     /// The place of the nth one; the number of places is a power of two.
     fn place(&self, nth: usize) -> usize {
-        usize::from(self.first.get()).wrapping_add(nth) & self.places.len().wrapping_sub(1)
+        usize::from(self.head.first.get()).wrapping_add(nth) & self.places.len().wrapping_sub(1)
     }
 }
 
@@ -151,10 +231,14 @@ fn is_too_long(places: usize, open: usize) -> bool {
     places_for(open).saturating_mul(SHRINKS_AT) <= places
 }
 
-/// Gives the log another size: takes out what is closed, and sees that at least half of the places
-/// are free. Costs as much as they are many, and leaves as much room, so it is paid for by the
+/// Writes the log anew: takes out what is closed, and sees that at least half of the places are
+/// free. Costs as much as they are many, and leaves as much room, so it is paid for by the
 /// reservations that fill it.
-pub(crate) fn resize_log(value: &mut impl Value, now_ms: u64, changes: &mut Changes) -> Result<(), BadState> {
+pub(crate) fn rewrite_log(
+    value: &mut impl Value,
+    now_ms: u64,
+    changes: &mut Changes,
+) -> Result<(), BadState> {
     let parts = Parts::of(value.bytes())?;
     let offsets = Offsets::of(parts.kind);
     let places = parts.log.places.len();
@@ -164,19 +248,24 @@ pub(crate) fn resize_log(value: &mut impl Value, now_ms: u64, changes: &mut Chan
         .filter(|entry| entry.is_open(now_ms))
         .copied()
         .collect();
-    let needed = open
-        .len()
-        .saturating_mul(2)
-        .next_power_of_two()
-        .clamp(FEWEST_PLACES, MOST_PLACES);
-    // Shrinks late, so that a number that goes up and down does not rewrite the value each time.
-    if needed > places || needed.saturating_mul(SHRINKS_AT) <= places {
+    let next_seq = parts.log.head.next_seq;
+    // Nothing points beyond the places while their number changes.
+    *parts.log.head = LogHead::new_zeroed();
+    let needed = places_for(open.len());
+    if needed > places || is_too_long(places, open.len()) {
         value.resize(offsets.len(needed));
         *changes = Changes::Whole;
     }
     let log = Parts::of(value.bytes())?.log;
-    log.first.set(0);
-    log.taken.set(to_u16(open.len()));
+    let earliest_end = open.iter().map(Entry::lease_end).min().unwrap_or_default();
+    let earliest_end_s = earliest_end.checked_div(1_000).unwrap_or_default();
+    *log.head = LogHead {
+        next_seq,
+        first: U16::ZERO,
+        taken: U16::new(to_u16(open.len())),
+        open: U16::new(to_u16(open.len())),
+        earliest_end_s: U32::new(u32::try_from(earliest_end_s).unwrap_or(u32::MAX)),
+    };
     changes.add(offsets.len(0)..offsets.len(open.len()));
     for (place, entry) in log.places.iter_mut().zip(open) {
         *place = entry;

@@ -1,13 +1,13 @@
 //! The decision: may one more message go out now?
 
-use zerocopy::little_endian::{U32, U64};
+use zerocopy::little_endian::{I32, U32, U64};
 
 use crate::changes::Changes;
 use crate::error::BadState;
 use crate::layout::{Entry, FEWEST_PLACES, Offsets, Parts, clear};
 use crate::limits::{Config, InForce, Wish};
 use crate::redate::settle;
-use crate::reservation::{MOST_OPEN, ReservationId, entry_range, resize_log};
+use crate::reservation::{ReservationId, entry_range, rewrite_log};
 use crate::value::Value;
 
 /// How long who was denied for `concurrent` should wait, in ms: a hint, for when a place comes
@@ -114,8 +114,8 @@ pub fn reserve(
     }
     let mut changes = Changes::none();
     parts.log.drop_closed(now_ms);
-    if parts.log.needs_another_size() {
-        resize_log(value, now_ms, &mut changes)?;
+    if parts.log.needs_another_size() || parts.log.holds_too_many(now_ms) {
+        rewrite_log(value, now_ms, &mut changes)?;
         parts = Parts::of(value.bytes())?;
     }
     let id = count(&mut parts, request, now_ms, &mut changes);
@@ -246,22 +246,20 @@ fn count(parts: &mut Parts<'_>, request: &Request, now_ms: u64, changes: &mut Ch
     changes.add(offsets.hot..offsets.entries);
     parts.clock.set(now_ms);
 
-    if usize::from(parts.log.taken.get()) >= MOST_OPEN
-        && parts.log.open(now_ms) >= MOST_OPEN
-        && let Some(place) = parts.log.close_oldest(now_ms)
-    {
-        changes.add(entry_range(offsets, place));
-    }
-    let seq = parts.log.next_seq.get();
+    let id = ReservationId {
+        ms: now_ms,
+        seq: parts.log.head.next_seq.get(),
+    };
     let place = parts.log.push(Entry {
-        made_at: U64::new(now_ms),
-        seq: U32::new(seq),
+        made_at: U64::new(id.ms),
+        seq: U32::new(id.seq),
         recipients: U32::new(request.recipients),
         minute_slot: U32::new(minute_slot),
         day_slot: U32::new(day_slot),
-        lease_end: U64::new(now_ms.saturating_add(u64::from(request.lease_ms))),
+        // At most an hour.
+        lease_ms: I32::new(request.lease_ms.cast_signed()),
     });
     changes.add(entry_range(offsets, place));
     parts.replicate(changes);
-    ReservationId { ms: now_ms, seq }
+    id
 }

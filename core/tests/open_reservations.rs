@@ -45,6 +45,26 @@ fn the_oldest_of_more_than_1024_counts_as_committed() {
 }
 
 #[test]
+fn one_whose_lease_is_over_makes_room_for_the_oldest() {
+    let mut value = Vec::new();
+    let oldest = make(&mut value, 3_600_000, NOW);
+    for _ in 1..MOST_OPEN {
+        make(&mut value, 1_000, NOW);
+    }
+    make(&mut value, 60_000, NOW + 1_000);
+    assert_eq!(open(&value, NOW + 1_000), 2);
+    assert!(is_released(&mut value, oldest, NOW + 1_000));
+}
+
+#[test]
+fn a_clock_that_steps_back_by_months_holds_no_place() {
+    let mut value = Vec::new();
+    make(&mut value, 3_600_000, NOW);
+    assert_eq!(open(&value, NOW - 90 * 86_400_000), 0);
+    assert_eq!(open(&value, NOW - 3_600_000), 1);
+}
+
+#[test]
 fn one_that_stays_open_is_not_forgotten_while_thousands_come_and_go() {
     let mut value = Vec::new();
     let stays = make(&mut value, 3_600_000, NOW);
@@ -83,7 +103,7 @@ fn numbers_go_on_where_they_wrap() {
     let id = make(&mut value, 60_000, NOW);
     assert!(is_released(&mut value, id, NOW));
     // The next number stands behind both window heads and the clock of the last write.
-    let next = 128 + 24 + 8;
+    let next = 128 + 24 + 6;
     value[next..next + 4].copy_from_slice(&(u32::MAX - 1).to_le_bytes());
     let first = make(&mut value, 1, NOW);
     let ids: Vec<_> = (0..6)
@@ -119,6 +139,14 @@ fn a_lease_ends_exactly_when_it_says() {
 fn an_id_is_two_decimal_numbers() {
     let id = ReservationId { ms: NOW, seq: 7 };
     assert_eq!(ReservationId::parse(id.to_string().as_bytes()), Some(id));
+    let longest = ReservationId {
+        ms: u64::MAX,
+        seq: u32::MAX,
+    };
+    assert_eq!(
+        longest.write(&mut [0; ReservationId::LONGEST]),
+        longest.to_string()
+    );
     let bad: [&[u8]; 9] = [
         b"",
         b"-",

@@ -14,11 +14,7 @@ const SHOWN: usize = 32;
 
 /// Reads a number in a range.
 pub fn number(name: &str, text: &[u8], range: &RangeInclusive<u32>) -> Result<u32, String> {
-    let digits = !text.is_empty() && text.iter().all(u8::is_ascii_digit);
-    let number = std::str::from_utf8(text)
-        .ok()
-        .filter(|_| digits)
-        .and_then(|text| text.parse().ok());
+    let number = digits(text);
     number.filter(|number| range.contains(number)).ok_or_else(|| {
         format!(
             "ERR {name} must be an integer from {} to {}, not '{}'",
@@ -27,6 +23,15 @@ pub fn number(name: &str, text: &[u8], range: &RangeInclusive<u32>) -> Result<u3
             shown(text)
         )
     })
+}
+
+/// The number that a text of decimal digits is, if it is one of at most 32 bits.
+fn digits(text: &[u8]) -> Option<u32> {
+    let number = text.iter().try_fold(0_u32, |number, byte| {
+        let digit = byte.checked_sub(b'0').filter(|digit| *digit < 10)?;
+        number.checked_mul(10)?.checked_add(digit.into())
+    });
+    number.filter(|_| !text.is_empty())
 }
 
 /// Reads the id of a reservation.

@@ -2,7 +2,7 @@
 
 use std::ops::RangeInclusive;
 
-use mailrl_core::{Answer, Request, Verdict, Wish, expiry};
+use mailrl_core::{Answer, Request, ReservationId, Verdict, Wish, expiry};
 
 use super::arguments::{LIMIT, key_name, number, shown};
 use super::{UPDATES_KEY, entry_point};
@@ -95,7 +95,7 @@ fn reply(context: Context<'_>, answer: &Answer) {
     context.reply_integer(answer.minute_left.into());
     context.reply_integer(answer.day_left.into());
     match answer.verdict {
-        Verdict::Allowed(id) => context.reply_bulk(&id.to_string()),
+        Verdict::Allowed(id) => context.reply_bulk(id.write(&mut [0; ReservationId::LONGEST])),
         _ => context.reply_bulk(""),
     }
 }

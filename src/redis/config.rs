@@ -37,7 +37,11 @@ impl Setting {
     pub fn parse(&self, text: &[u8]) -> Option<i64> {
         match self.values {
             Values::Range(min, max) => {
-                let number: i64 = std::str::from_utf8(text).ok()?.parse().ok()?;
+                // As the server reads numbers: no sign that is not needed.
+                let text = std::str::from_utf8(text)
+                    .ok()
+                    .filter(|text| !text.starts_with('+'))?;
+                let number: i64 = text.parse().ok()?;
                 (min..=max).contains(&number).then_some(number)
             }
             Values::Names(names) => {

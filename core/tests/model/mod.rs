@@ -106,7 +106,7 @@ impl Model {
         }
         // The earliest moment at which there is room is the start of some slot.
         let opens = |shape: Shape, room: &dyn Fn(u64) -> bool| {
-            (1_u64..)
+            (1_u64..400)
                 .map(|n| (u64::from(shape.slot_of(now)) + n) * shape.slot_ms)
                 .find(|&at| room(at))
                 .unwrap()
