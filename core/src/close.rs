@@ -2,9 +2,10 @@
 
 use crate::changes::Changes;
 use crate::error::BadState;
+use crate::id::ReservationId;
 use crate::layout::{Entry, Offsets, Parts};
 use crate::redate::settle;
-use crate::reservation::{ReservationId, entry_range};
+use crate::reservation::entry_range;
 use crate::value::Value;
 use crate::window::WindowKind;
 

@@ -33,12 +33,14 @@ mod changes;
 mod close;
 mod error;
 pub mod expiry;
+mod id;
 mod layout;
 mod limits;
 mod pause;
 mod redate;
 mod reservation;
 mod reserve;
+mod room;
 mod status;
 mod value;
 mod window;
@@ -46,10 +48,11 @@ mod window;
 pub use changes::{Changes, Ranges};
 pub use close::{commit, release};
 pub use error::BadState;
+pub use id::ReservationId;
 pub use layout::SHORTEST_VALUE;
 pub use limits::{Config, Wish};
 pub use pause::{MOST_PAUSE_MS, Paused, pause};
-pub use reservation::{MOST_LEASE_MS, MOST_OPEN, ReservationId};
+pub use reservation::{MOST_LEASE_MS, MOST_OPEN};
 pub use reserve::{
     Answer, CONCURRENT_HINT_MS, MOST_RETRY_AFTER_MS, OVERRIDE_WAIT_MS, Reason, Request, Verdict, reserve,
 };

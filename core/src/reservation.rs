@@ -4,76 +4,16 @@
 //! those before them are gone or room is made, so that making and finding one costs the same
 //! however many are open.
 
-use std::fmt;
-use std::io::Write as _;
 use std::ops::Range;
 
-use zerocopy::FromZeros as _;
-use zerocopy::little_endian::{U16, U32};
-
-use crate::changes::Changes;
-use crate::error::BadState;
-use crate::layout::{ENTRY_LEN, Entry, FEWEST_PLACES, Log, LogHead, MOST_PLACES, Offsets, Parts};
-use crate::value::Value;
+use crate::id::ReservationId;
+use crate::layout::{ENTRY_LEN, Entry, Log, Offsets};
 
 /// How many open reservations a mailbox remembers; past that the oldest counts as committed.
 pub const MOST_OPEN: usize = 1_024;
 
 /// The longest lease, in ms: 1 h.
 pub const MOST_LEASE_MS: u64 = 3_600_000;
-
-/// The name of a reservation: `<ms>-<seq>`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct ReservationId {
-    /// When it was made, in ms since 1970.
-    pub ms: u64,
-    /// Its number among those of its mailbox.
-    pub seq: u32,
-}
-
-impl ReservationId {
-    /// Reads `<ms>-<seq>`, two decimal numbers and nothing else.
-    #[must_use]
-    pub fn parse(text: &[u8]) -> Option<Self> {
-        let (ms, seq) = std::str::from_utf8(text).ok()?.split_once('-')?;
-        let digits = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
-        if !digits(ms) || !digits(seq) {
-            return None;
-        }
-        Some(Self {
-            ms: ms.parse().ok()?,
-            seq: seq.parse().ok()?,
-        })
-    }
-}
-
-/// A log is made smaller once it has this many times the places it needs: late, so that a mailbox
-/// whose open reservations come in bursts does not rewrite its value with each burst.
-const SHRINKS_AT: usize = 64;
-
-impl ReservationId {
-    /// The longest text of an id: 20 digits, the dash and 10 digits.
-    pub const LONGEST: usize = 31;
-
-    /// Writes the id as text, and gives the part of `text` that it takes. As [`fmt::Display`], but
-    /// without an allocation.
-    pub fn write(self, text: &mut [u8; Self::LONGEST]) -> &str {
-        let mut rest = &mut text[..];
-        let written = write!(rest, "{self}").is_ok();
-        let left = rest.len();
-        let len = Self::LONGEST.saturating_sub(left);
-        text.get(..len)
-            .filter(|_| written)
-            .and_then(|text| std::str::from_utf8(text).ok())
-            .unwrap_or_default()
-    }
-}
-
-impl fmt::Display for ReservationId {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(out, "{}-{}", self.ms, self.seq)
-    }
-}
 
 impl Entry {
     pub fn is_open(&self, now_ms: u64) -> bool {
@@ -82,7 +22,7 @@ impl Entry {
         self.recipients.get() != 0 && (1..=MOST_LEASE_MS).contains(&left)
     }
 
-    fn lease_end(&self) -> u64 {
+    pub fn lease_end(&self) -> u64 {
         self.made_at
             .get()
             .saturating_add_signed(self.lease_ms.get().into())
@@ -90,10 +30,9 @@ impl Entry {
 }
 
 impl Log<'_> {
-    /// Whether there is no place for one more, or far more room than is needed.
-    pub fn needs_another_size(&self) -> bool {
-        let taken = usize::from(self.head.taken.get());
-        taken == self.places.len() || is_too_long(self.places.len(), taken)
+    /// Whether there is no place for one more.
+    pub fn is_full(&self) -> bool {
+        usize::from(self.head.taken.get()) == self.places.len()
     }
 
     /// Whether more seem to be open than are remembered, and the lease of some may be over.
@@ -220,60 +159,7 @@ pub(crate) fn entry_range(offsets: Offsets, place: usize) -> Range<usize> {
     start..start.saturating_add(ENTRY_LEN)
 }
 
-/// How many places this many open reservations need, as many being free.
-fn places_for(open: usize) -> usize {
-    open.saturating_mul(2)
-        .next_power_of_two()
-        .clamp(FEWEST_PLACES, MOST_PLACES)
-}
-
-fn is_too_long(places: usize, open: usize) -> bool {
-    places_for(open).saturating_mul(SHRINKS_AT) <= places
-}
-
-/// Writes the log anew: takes out what is closed, and sees that at least half of the places are
-/// free. Costs as much as they are many, and leaves as much room, so it is paid for by the
-/// reservations that fill it.
-pub(crate) fn rewrite_log(
-    value: &mut impl Value,
-    now_ms: u64,
-    changes: &mut Changes,
-) -> Result<(), BadState> {
-    let parts = Parts::of(value.bytes())?;
-    let offsets = Offsets::of(parts.kind);
-    let places = parts.log.places.len();
-    let open: Vec<Entry> = parts
-        .log
-        .entries()
-        .filter(|entry| entry.is_open(now_ms))
-        .copied()
-        .collect();
-    let next_seq = parts.log.head.next_seq;
-    // Nothing points beyond the places while their number changes.
-    *parts.log.head = LogHead::new_zeroed();
-    let needed = places_for(open.len());
-    if needed > places || is_too_long(places, open.len()) {
-        value.resize(offsets.len(needed));
-        *changes = Changes::Whole;
-    }
-    let log = Parts::of(value.bytes())?.log;
-    let earliest_end = open.iter().map(Entry::lease_end).min().unwrap_or_default();
-    let earliest_end_s = earliest_end.checked_div(1_000).unwrap_or_default();
-    *log.head = LogHead {
-        next_seq,
-        first: U16::ZERO,
-        taken: U16::new(to_u16(open.len())),
-        open: U16::new(to_u16(open.len())),
-        earliest_end_s: U32::new(u32::try_from(earliest_end_s).unwrap_or(u32::MAX)),
-    };
-    changes.add(offsets.len(0)..offsets.len(open.len()));
-    for (place, entry) in log.places.iter_mut().zip(open) {
-        *place = entry;
-    }
-    Ok(())
-}
-
 /// Places are at most 2,048.
-fn to_u16(places: usize) -> u16 {
+pub(crate) fn to_u16(places: usize) -> u16 {
     u16::try_from(places).unwrap_or(u16::MAX)
 }

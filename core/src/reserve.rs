@@ -4,10 +4,12 @@ use zerocopy::little_endian::{I32, U32, U64};
 
 use crate::changes::Changes;
 use crate::error::BadState;
+use crate::id::ReservationId;
 use crate::layout::{Entry, FEWEST_PLACES, Offsets, Parts, clear};
 use crate::limits::{Config, InForce, Wish};
 use crate::redate::settle;
-use crate::reservation::{ReservationId, entry_range, rewrite_log};
+use crate::reservation::entry_range;
+use crate::room::make_room;
 use crate::value::Value;
 
 /// How long who was denied for `concurrent` should wait, in ms: a hint, for when a place comes
@@ -114,8 +116,8 @@ pub fn reserve(
     }
     let mut changes = Changes::none();
     parts.log.drop_closed(now_ms);
-    if parts.log.needs_another_size() || parts.log.holds_too_many(now_ms) {
-        rewrite_log(value, now_ms, &mut changes)?;
+    if parts.log.needs_room(now_ms) {
+        make_room(value, now_ms, &mut changes)?;
         parts = Parts::of(value.bytes())?;
     }
     let id = count(&mut parts, request, now_ms, &mut changes);

@@ -1,8 +1,10 @@
 //! Reservations are remembered exactly: found while they are open, never afterwards.
 
+use proptest::prelude::*;
+
 use mailrl_core::{
-    Config, MOST_OPEN, Request, ReservationId, SHORTEST_VALUE, Verdict, WindowKind, Wish, commit, release,
-    reserve, status,
+    Changes, Config, MOST_OPEN, Request, ReservationId, SHORTEST_VALUE, Verdict, WindowKind, Wish, commit,
+    release, reserve, status,
 };
 
 const NOW: u64 = 1_700_000_000_000;
@@ -160,5 +162,70 @@ fn an_id_is_two_decimal_numbers() {
     ];
     for text in bad {
         assert_eq!(ReservationId::parse(text), None, "{}", text.escape_ascii());
+    }
+}
+
+/// One step of many callers: reserve with a lease, or end one of the reservations made so far.
+#[derive(Debug, Clone)]
+enum Step {
+    Make(u32),
+    Release(prop::sample::Index),
+    Wait(u64),
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 60, ..ProptestConfig::default() })]
+
+    #[test]
+    fn the_log_remembers_what_a_list_would(
+        steps in prop::collection::vec(prop_oneof![
+            20 => prop_oneof![Just(500_u32), 1_u32..2_000, Just(3_600_000)].prop_map(Step::Make),
+            12 => any::<prop::sample::Index>().prop_map(Step::Release),
+            1 => (0_u64..1_500).prop_map(Step::Wait),
+        ], 1..6_000),
+    ) {
+        let (mut value, mut replica, mut now) = (Vec::new(), Vec::new(), NOW);
+        let mut made: Vec<(ReservationId, u64)> = Vec::new();
+        for step in steps {
+            let changes = match step {
+                Step::Wait(ms) => {
+                    now += ms;
+                    continue;
+                }
+                Step::Make(lease_ms) => {
+                    let request = Request { recipients: 1, wish: Wish::default(), lease_ms };
+                    let answer = reserve(&mut value, &PLENTY, &request, now).unwrap();
+                    let Verdict::Allowed(id) = answer.verdict else { panic!("plenty is left") };
+                    made.push((id, now + u64::from(lease_ms)));
+                    let open = made.iter().filter(|&&(_, until)| now < until).count();
+                    if open > MOST_OPEN {
+                        let oldest = made.iter().position(|&(_, until)| now < until).unwrap();
+                        made.remove(oldest);
+                    }
+                    answer.changes
+                }
+                Step::Release(index) if !made.is_empty() => {
+                    let place = index.index(made.len());
+                    let (id, until) = made[place];
+                    let changes = release(&mut value, PLENTY.kind, id, now).unwrap();
+                    prop_assert_eq!(changes.is_some(), now < until);
+                    if now < until {
+                        made.remove(place);
+                    }
+                    let Some(changes) = changes else { continue };
+                    changes
+                }
+                Step::Release(_) => continue,
+            };
+            match changes {
+                Changes::Whole => value.clone_into(&mut replica),
+                Changes::Ranges(ranges) => for range in ranges.iter() {
+                    replica.resize(replica.len().max(range.end), 0);
+                    replica[range.clone()].copy_from_slice(&value[range]);
+                },
+            }
+            prop_assert!(replica == value);
+            prop_assert_eq!(open(&value, now), made.iter().filter(|&&(_, until)| now < until).count());
+        }
     }
 }
