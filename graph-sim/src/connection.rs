@@ -60,11 +60,7 @@ impl AsyncRead for ResettableStream {
 }
 
 impl AsyncWrite for ResettableStream {
-    fn poll_write(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        bytes: &[u8],
-    ) -> Poll<io::Result<usize>> {
+    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         self.connection.check()?;
         Pin::new(&mut self.stream).poll_write(cx, bytes)
     }

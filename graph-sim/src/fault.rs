@@ -4,13 +4,14 @@ use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use axum::http::{HeaderValue, StatusCode};
-use rand::rngs::StdRng;
 use rand::RngExt;
+use rand::rngs::StdRng;
 use serde::{Deserialize, Serialize};
 
 /// One way to misbehave, for some of the requests to come.
 ///
-/// The oldest fault that matches a request decides it. As JSON, all fields but one may be left out:
+/// At each [`Moment`] of a request the oldest fault that matches strikes. As JSON, all fields but
+/// `then` may be left out:
 ///
 /// ```
 /// # use graph_sim::Fault;
@@ -149,7 +150,10 @@ impl Fault {
     /// Answers with this status, 200 to 599.
     #[must_use]
     pub fn answer(status: u16) -> Self {
-        Self::new(Then::Answer(Answer { status, ..Answer::default() }))
+        Self::new(Then::Answer(Answer {
+            status,
+            ..Answer::default()
+        }))
     }
 
     /// Resets the connection.
@@ -209,43 +213,64 @@ impl Fault {
     /// Strikes before the body was read.
     #[must_use]
     pub fn before_the_body(self) -> Self {
-        Self { at: Moment::Head, ..self }
+        Self {
+            at: Moment::Head,
+            ..self
+        }
     }
 
     /// Strikes once the mail was accepted (the token issued).
     #[must_use]
     pub fn after_accepting(self) -> Self {
-        Self { at: Moment::Accepted, ..self }
+        Self {
+            at: Moment::Accepted,
+            ..self
+        }
     }
 
     /// Strikes after a random delay in milliseconds.
     #[must_use]
     pub fn delayed(self, delay_ms: RangeInclusive<u64>) -> Self {
-        Self { delay: Some(delay_ms.into()), ..self }
+        Self {
+            delay: Some(delay_ms.into()),
+            ..self
+        }
     }
 
     /// Strikes the token endpoint.
     #[must_use]
     pub fn on_token(self) -> Self {
-        Self { target: Target::Token, ..self }
+        Self {
+            target: Target::Token,
+            ..self
+        }
     }
 
     /// Strikes this mailbox only.
     #[must_use]
     pub fn mailbox(self, mailbox: &str) -> Self {
-        Self { mailbox: Some(mailbox.into()), ..self }
+        Self {
+            mailbox: Some(mailbox.into()),
+            ..self
+        }
     }
 
     /// Strikes so often.
     #[must_use]
     pub fn times(self, times: u32) -> Self {
-        Self { times: Some(times), ..self }
+        Self {
+            times: Some(times),
+            ..self
+        }
     }
 
     /// Strikes this share of the requests, over 0 to 1, drawn from the simulator's seed.
     #[must_use]
     pub fn share(self, share: f64) -> Self {
-        Self { share: Some(share), ..self }
+        Self {
+            share: Some(share),
+            ..self
+        }
     }
 
     fn with_answer(mut self, change: impl FnOnce(&mut Answer)) -> Self {
@@ -266,7 +291,11 @@ impl Fault {
             if !(200..600).contains(&answer.status) || StatusCode::from_u16(answer.status).is_err() {
                 return Err(FaultError::Status);
             }
-            if answer.retry_after.iter().any(|value| HeaderValue::from_str(value).is_err()) {
+            if answer
+                .retry_after
+                .iter()
+                .any(|value| HeaderValue::from_str(value).is_err())
+            {
                 return Err(FaultError::RetryAfter);
             }
         }
@@ -286,7 +315,11 @@ impl Fault {
 
 impl DelayRange {
     pub(crate) fn check(self) -> Result<(), FaultError> {
-        if self.min_ms > self.max_ms { Err(FaultError::Delay) } else { Ok(()) }
+        if self.min_ms > self.max_ms {
+            Err(FaultError::Delay)
+        } else {
+            Ok(())
+        }
     }
 
     pub(crate) fn pick(self, random: &mut StdRng) -> Duration {
@@ -296,7 +329,10 @@ impl DelayRange {
 
 impl From<RangeInclusive<u64>> for DelayRange {
     fn from(range: RangeInclusive<u64>) -> Self {
-        Self { min_ms: *range.start(), max_ms: *range.end() }
+        Self {
+            min_ms: *range.start(),
+            max_ms: *range.end(),
+        }
     }
 }
 

@@ -32,7 +32,7 @@ impl Default for Limits {
     fn default() -> Self {
         Self {
             messages: 30,
-            message_window: Duration::from_secs(60),
+            message_window: Duration::from_mins(1),
             recipients: 10_000,
             recipient_window: Duration::from_hours(24),
             concurrent: 4,
@@ -89,7 +89,10 @@ impl MailboxThrottle {
         let open_requests = self.open_requests + 1;
         self.most_requests = self.most_requests.max(open_requests);
         if open_requests > self.limits.concurrent {
-            return Err(Throttled { cause: Cause::Concurrent, retry_after: Duration::from_secs(1) });
+            return Err(Throttled {
+                cause: Cause::Concurrent,
+                retry_after: Duration::from_secs(1),
+            });
         }
         self.open_requests = open_requests;
         Ok(())
@@ -105,7 +108,11 @@ impl MailboxThrottle {
         let minute = self.messages.wait(now, 1, self.limits.messages);
         let day = self.recipients.wait(now, recipients, self.limits.recipients);
         if let Some(retry_after) = day.max(minute) {
-            let cause = if day >= minute { Cause::Recipients } else { Cause::Messages };
+            let cause = if day >= minute {
+                Cause::Recipients
+            } else {
+                Cause::Messages
+            };
             return Err(Throttled { cause, retry_after });
         }
         self.messages.add(now, 1);
@@ -135,6 +142,7 @@ impl MailboxThrottle {
 #[derive(Debug)]
 struct RollingWindow {
     length: Duration,
+    /// Until when it counts, and how much.
     counted: VecDeque<(Duration, u64)>,
     used: u64,
     most: u64,
@@ -142,17 +150,26 @@ struct RollingWindow {
 
 impl RollingWindow {
     fn new(length: Duration) -> Self {
-        Self { length, counted: VecDeque::new(), used: 0, most: 0 }
+        Self {
+            length,
+            counted: VecDeque::new(),
+            used: 0,
+            most: 0,
+        }
     }
 
     /// How long until `amount` fits under `limit`; nothing if it fits now.
     fn wait(&mut self, now: Duration, amount: u64, limit: u64) -> Option<Duration> {
         self.forget_until(now);
-        let mut over = self.used.saturating_add(amount).checked_sub(limit).filter(|over| *over > 0)?;
-        for &(at, counted) in &self.counted {
+        let mut over = self
+            .used
+            .saturating_add(amount)
+            .checked_sub(limit)
+            .filter(|over| *over > 0)?;
+        for &(until, counted) in &self.counted {
             over = over.saturating_sub(counted);
             if over == 0 {
-                return Some(at + self.length - now);
+                return Some(until.saturating_sub(now));
             }
         }
         Some(self.length)
@@ -160,14 +177,14 @@ impl RollingWindow {
 
     fn add(&mut self, now: Duration, amount: u64) {
         self.forget_until(now);
-        self.counted.push_back((now, amount));
+        self.counted.push_back((now.saturating_add(self.length), amount));
         self.used += amount;
         self.most = self.most.max(self.used);
     }
 
     fn forget_until(&mut self, now: Duration) {
-        while let Some(&(at, amount)) = self.counted.front()
-            && at + self.length <= now
+        while let Some(&(until, amount)) = self.counted.front()
+            && until <= now
         {
             self.counted.pop_front();
             self.used -= amount;
@@ -176,10 +193,14 @@ impl RollingWindow {
 }
 
 #[cfg(test)]
+#[expect(
+    clippy::unchecked_time_subtraction,
+    reason = "an underflow would fail the test"
+)]
 mod tests {
     use super::*;
 
-    const MINUTE: Duration = Duration::from_secs(60);
+    const MINUTE: Duration = Duration::from_mins(1);
     const DAY: Duration = Duration::from_hours(24);
     const TICK: Duration = Duration::from_nanos(1);
 
@@ -197,7 +218,10 @@ mod tests {
         }
         let wait = first + MINUTE - MINUTE;
         assert_eq!(mailbox.accept(MINUTE, 1), throttled(Cause::Messages, wait));
-        assert_eq!(mailbox.accept(first + MINUTE - TICK, 1), throttled(Cause::Messages, TICK));
+        assert_eq!(
+            mailbox.accept(first + MINUTE - TICK, 1),
+            throttled(Cause::Messages, TICK)
+        );
         assert_eq!(mailbox.accept(first + MINUTE, 1), Ok(()));
         assert_eq!(mailbox.most_messages(), 30);
     }
@@ -210,8 +234,14 @@ mod tests {
         mailbox.accept(2 * MINUTE, 2_000).unwrap();
         let now = 3 * MINUTE;
         assert_eq!(mailbox.accept(now, 1), throttled(Cause::Recipients, DAY - now));
-        assert_eq!(mailbox.accept(now, 4_001), throttled(Cause::Recipients, DAY + MINUTE - now));
-        assert_eq!(mailbox.accept(DAY - TICK, 4_000), throttled(Cause::Recipients, TICK));
+        assert_eq!(
+            mailbox.accept(now, 4_001),
+            throttled(Cause::Recipients, DAY + MINUTE - now)
+        );
+        assert_eq!(
+            mailbox.accept(DAY - TICK, 4_000),
+            throttled(Cause::Recipients, TICK)
+        );
         assert_eq!(mailbox.accept(DAY, 4_000), Ok(()));
         assert_eq!(mailbox.accept(DAY, 1), throttled(Cause::Recipients, MINUTE));
         assert_eq!(mailbox.most_recipients(), 10_000);
@@ -219,10 +249,17 @@ mod tests {
 
     #[test]
     fn what_is_refused_counts_for_nothing() {
-        let limits = Limits { messages: 2, recipients: 5, ..Limits::default() };
+        let limits = Limits {
+            messages: 2,
+            recipients: 5,
+            ..Limits::default()
+        };
         let mut mailbox = MailboxThrottle::new(limits);
         for _ in 0..10 {
-            assert_eq!(mailbox.accept(Duration::ZERO, 6), throttled(Cause::Recipients, DAY));
+            assert_eq!(
+                mailbox.accept(Duration::ZERO, 6),
+                throttled(Cause::Recipients, DAY)
+            );
         }
         assert_eq!(mailbox.accept(Duration::ZERO, 5), Ok(()));
         assert_eq!(mailbox.most_messages(), 1);
@@ -231,11 +268,21 @@ mod tests {
 
     #[test]
     fn of_two_reasons_the_longer_wait_is_given() {
-        let limits = Limits { messages: 1, recipients: 1, ..Limits::default() };
+        let limits = Limits {
+            messages: 1,
+            recipients: 1,
+            ..Limits::default()
+        };
         let mut mailbox = MailboxThrottle::new(limits);
         mailbox.accept(Duration::ZERO, 1).unwrap();
-        assert_eq!(mailbox.accept(MINUTE / 2, 1), throttled(Cause::Recipients, DAY - MINUTE / 2));
-        assert_eq!(mailbox.accept(DAY - MINUTE / 2, 1), throttled(Cause::Recipients, MINUTE / 2));
+        assert_eq!(
+            mailbox.accept(MINUTE / 2, 1),
+            throttled(Cause::Recipients, DAY - MINUTE / 2)
+        );
+        assert_eq!(
+            mailbox.accept(DAY - MINUTE / 2, 1),
+            throttled(Cause::Recipients, MINUTE / 2)
+        );
     }
 
     #[test]
@@ -245,7 +292,10 @@ mod tests {
             mailbox.enter().unwrap();
         }
         for _ in 0..3 {
-            assert_eq!(mailbox.enter().map_err(|throttled| throttled.cause), Err(Cause::Concurrent));
+            assert_eq!(
+                mailbox.enter().map_err(|throttled| throttled.cause),
+                Err(Cause::Concurrent)
+            );
         }
         mailbox.leave();
         assert_eq!(mailbox.enter(), Ok(()));
@@ -254,12 +304,17 @@ mod tests {
 
     #[test]
     fn no_window_of_any_alignment_ever_holds_more_than_the_limit() {
-        let mut mailbox = MailboxThrottle::new(Limits { messages: 7, ..Limits::default() });
+        let mut mailbox = MailboxThrottle::new(Limits {
+            messages: 7,
+            ..Limits::default()
+        });
         let mut accepted = Vec::new();
         let mut step = 1_u64;
         let mut now = Duration::ZERO;
         for _ in 0..5_000 {
-            step = step.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            step = step
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1_442_695_040_888_963_407);
             now += Duration::from_millis((step >> 33) % 9_000);
             if mailbox.accept(now, 0).is_ok() {
                 accepted.push(now);
@@ -267,7 +322,12 @@ mod tests {
         }
         let most = accepted
             .iter()
-            .map(|end| accepted.iter().filter(|at| **at <= *end && **at + MINUTE > *end).count())
+            .map(|end| {
+                accepted
+                    .iter()
+                    .filter(|at| **at <= *end && **at + MINUTE > *end)
+                    .count()
+            })
             .max();
         assert_eq!(most, Some(7));
         assert_eq!(mailbox.most_messages(), 7);
