@@ -1,0 +1,42 @@
+# What one does here. `make` alone lists it.
+
+.DEFAULT_GOAL := help
+.PHONY: help setup build run redis test lint format bench clean
+
+# Port of `make redis`; the next free one if it is taken.
+PORT ?= 6379
+
+help: ## list what there is to do
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+setup: ## install what is missing on Debian (Redis, libclang); needs root or sudo only for that
+	@scripts/setup.sh
+
+build: setup ## build the module (target/release/libmailrl.so) and the tool (target/release/mailrl)
+	cargo build --release --locked -p mailrl -p mailrl-cli
+
+run: setup ## send 40 mails in two processes through the brake, then without it; one to two minutes
+	cargo build --release --locked -p mailrl -p mailrl-cli -p demo
+	@target/release/demo --module target/release/libmailrl.so --mailrl target/release/mailrl --mail tests/mail
+
+redis: setup ## start a Redis with the module and tell how to talk to it; Ctrl-C ends it
+	cargo build --release --locked -p mailrl
+	@scripts/redis.sh target/release/libmailrl.so $(PORT)
+
+test: setup ## run every test
+	cargo build --locked --workspace
+	cargo test --locked --workspace
+
+lint: ## format and clippy, as CI does
+	cargo fmt --all --check
+	cargo clippy --locked --workspace --all-targets -- -D warnings
+
+format: ## format the source
+	cargo fmt --all
+
+bench: setup ## what a reservation costs, beside PING, INCR and the Lua script; how long a fail-open takes
+	cargo bench --locked -p mailrl --bench server_time
+	cargo bench --locked -p mailrl-client --bench fail_open
+
+clean: ## remove what was built
+	cargo clean

@@ -1,0 +1,43 @@
+#!/bin/sh
+# Installs what the build, the tests and the demo need and this machine lacks. Does nothing, and asks
+# for nothing, where all of it is there.
+set -eu
+
+missing=""
+need() { # command package
+    command -v "$1" >/dev/null 2>&1 || missing="$missing $2"
+}
+
+need cc gcc
+need git git
+need redis-server redis-server
+need redis-benchmark redis-tools
+
+# The module's bindings are made with libclang at build time.
+if ! ldconfig -p | grep -q 'libclang[-.]' && [ -z "$(find /usr/lib/llvm-*/lib -name 'libclang[-.]*so*' 2>/dev/null)" ]; then
+    missing="$missing libclang-dev"
+fi
+
+if [ -n "$missing" ]; then
+    echo "installing:$missing"
+    as_root=""
+    if [ "$(id -u)" != 0 ]; then
+        as_root=sudo
+        if ! command -v sudo >/dev/null 2>&1; then
+            echo "please install these as root:$missing" >&2
+            exit 1
+        fi
+    fi
+    if ! command -v apt-get >/dev/null 2>&1; then
+        echo "no apt-get here; please install what these Debian packages hold:$missing" >&2
+        exit 1
+    fi
+    $as_root apt-get update -qq
+    # shellcheck disable=SC2086 # several packages
+    $as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $missing >/dev/null
+fi
+
+if ! command -v cargo >/dev/null 2>&1; then
+    echo "Rust 1.95 or later is missing: install it with rustup (https://rustup.rs), then call make again" >&2
+    exit 1
+fi
