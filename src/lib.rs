@@ -42,6 +42,8 @@ static COMMANDS: &[&CommandSpec] = &[
     &commands::COMMIT,
     &commands::PAUSE,
     &commands::STATUS,
+    #[cfg(debug_assertions)]
+    &commands::PANIC,
 ];
 
 fn load(loading: Loading<'_>) -> Result<(), String> {

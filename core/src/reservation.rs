@@ -35,9 +35,21 @@ impl Log<'_> {
         usize::from(self.head.taken.get()) == self.places.len()
     }
 
-    /// Whether more seem to be open than are remembered, and the lease of some may be over.
-    pub fn holds_too_many(&self, now_ms: u64) -> bool {
-        self.is_crowded() && self.may_have_ended(now_ms)
+    /// Whether as many seem to be open as are remembered, while the lease of some is over.
+    pub fn holds_too_many(&mut self, now_ms: u64) -> bool {
+        if !self.is_crowded() || !self.may_have_ended(now_ms) {
+            return false;
+        }
+        let mut earliest_end = u64::MAX;
+        for entry in self.entries().filter(|entry| entry.recipients.get() != 0) {
+            if !entry.is_open(now_ms) {
+                return true;
+            }
+            earliest_end = earliest_end.min(entry.lease_end());
+        }
+        // The one that ended first has left already. Not asked again before the next one ends.
+        self.head.earliest_end_s.set(in_seconds(earliest_end));
+        false
     }
 
     /// How many are open.
@@ -69,7 +81,7 @@ impl Log<'_> {
         }
         let taken = self.head.taken.get();
         let place = self.place(usize::from(taken));
-        let end = u32::try_from(entry.lease_end().checked_div(1_000).unwrap_or_default()).unwrap_or(u32::MAX);
+        let end = in_seconds(entry.lease_end());
         let earliest = if self.head.open.get() == 0 {
             end
         } else {
@@ -157,6 +169,11 @@ impl Log<'_> {
 pub(crate) fn entry_range(offsets: Offsets, place: usize) -> Range<usize> {
     let start = offsets.len(place);
     start..start.saturating_add(ENTRY_LEN)
+}
+
+/// A time in whole seconds, rounded down.
+pub(crate) fn in_seconds(ms: u64) -> u32 {
+    u32::try_from(ms.checked_div(1_000).unwrap_or_default()).unwrap_or(u32::MAX)
 }
 
 /// Places are at most 2,048.

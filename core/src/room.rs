@@ -9,7 +9,7 @@ use zerocopy::little_endian::{U16, U32};
 use crate::changes::Changes;
 use crate::error::BadState;
 use crate::layout::{Entry, FEWEST_PLACES, Log, LogHead, MOST_PLACES, Offsets, Parts};
-use crate::reservation::to_u16;
+use crate::reservation::{in_seconds, to_u16};
 use crate::value::Value;
 
 /// A log is made smaller once it has this many times the places it needs: late, so that a mailbox
@@ -19,7 +19,7 @@ const SHRINKS_AT: usize = 64;
 impl Log<'_> {
     /// Whether there is no place for one more, far more places than are needed, or more that seem
     /// open than are remembered.
-    pub fn needs_room(&self, now_ms: u64) -> bool {
+    pub fn needs_room(&mut self, now_ms: u64) -> bool {
         self.is_full() || self.is_too_long() || self.holds_too_many(now_ms)
     }
 
@@ -88,13 +88,12 @@ fn tidy_up(value: &mut impl Value, now_ms: u64, changes: &mut Changes) -> Result
     }
     let log = Parts::of(value.bytes())?.log;
     let earliest_end = open.iter().map(Entry::lease_end).min().unwrap_or_default();
-    let earliest_end_s = earliest_end.checked_div(1_000).unwrap_or_default();
     *log.head = LogHead {
         next_seq,
         first: U16::ZERO,
         taken: U16::new(to_u16(open.len())),
         open: U16::new(to_u16(open.len())),
-        earliest_end_s: U32::new(u32::try_from(earliest_end_s).unwrap_or(u32::MAX)),
+        earliest_end_s: U32::new(in_seconds(earliest_end)),
     };
     changes.add(offsets.len(0)..offsets.len(open.len()));
     for (place, entry) in log.places.iter_mut().zip(open) {

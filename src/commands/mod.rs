@@ -2,11 +2,15 @@
 
 mod arguments;
 mod close;
+#[cfg(debug_assertions)]
+mod panic;
 mod pause;
 mod reserve;
 mod status;
 
 pub use close::{COMMIT, RELEASE};
+#[cfg(debug_assertions)]
+pub use panic::PANIC;
 pub use pause::PAUSE;
 pub use reserve::RESERVE;
 pub use status::STATUS;

@@ -3,7 +3,8 @@
 use std::ffi::{CStr, CString};
 use std::marker::PhantomData;
 use std::os::raw::{c_int, c_long, c_longlong};
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::panic::{AssertUnwindSafe, catch_unwind, set_hook};
+use std::ptr::null_mut;
 
 use redis_module::raw;
 
@@ -122,11 +123,24 @@ impl Context<'_> {
 
     /// Writes a line into the server's log.
     pub fn log_warning(self, message: &str) {
-        let message = to_c(message);
-        // SAFETY: the format is constant and takes one string, so nothing in the message is a
-        // format of its own.
-        unsafe { (self.api.log)(self.raw, c"warning".as_ptr(), c"%s".as_ptr(), message.as_ptr()) };
+        log_warning(self.api, self.raw, message);
     }
+}
+
+fn log_warning(api: &Api, context: *mut raw::RedisModuleCtx, message: &str) {
+    let message = to_c(message);
+    // SAFETY: the context is that of a running call, or null, which is allowed. The format is
+    // constant and takes one string, so nothing in the message is a format of its own.
+    unsafe { (api.log)(context, c"warning".as_ptr(), c"%s".as_ptr(), message.as_ptr()) };
+}
+
+/// Has a panic's place and reason written into the server's log: its standard error goes nowhere
+/// on most machines.
+fn log_panics(api: &'static Api) {
+    set_hook(Box::new(move |panic| {
+        let message = panic.to_string().replace('\n', " ");
+        log_warning(api, null_mut(), &format!("mailrl {message}"));
+    }));
 }
 
 /// Runs a command's handler for a call from the server. A panic becomes an error reply: unwinding
@@ -193,6 +207,7 @@ pub fn run_load(
                 format!("this server has no {name}: Redis 7.0 or later is needed"),
             )
         })?;
+        log_panics(api);
         let context = Context {
             api,
             raw: raw_context,

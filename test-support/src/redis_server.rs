@@ -7,8 +7,15 @@ use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 
+use crate::clock::{Clock, NOON_MS};
+
 /// How long a server may take to answer after its start.
 const START_DEADLINE: Duration = Duration::from_secs(20);
+
+/// How long a reply may take: a test that waits in vain fails, and does not hang.
+const REPLY_DEADLINE: Duration = Duration::from_mins(1);
+
+const CONFIGURATION: &str = "redis.conf";
 
 /// A port on loopback that was free a moment ago.
 ///
@@ -26,6 +33,8 @@ pub struct RedisServerBuilder {
     arguments: Vec<String>,
     module: Option<Vec<String>>,
     port: Option<u16>,
+    configuration: Option<String>,
+    clock: bool,
 }
 
 impl RedisServerBuilder {
@@ -50,25 +59,58 @@ impl RedisServerBuilder {
         self
     }
 
+    /// Starts it with a `redis.conf` of this text, which `CONFIG REWRITE` can then write.
+    #[must_use]
+    pub fn configuration(mut self, text: &str) -> Self {
+        self.configuration = Some(text.to_owned());
+        self
+    }
+
+    /// Gives it a clock of its own: see [`RedisServer::move_clock_ms`].
+    #[must_use]
+    pub fn with_clock(mut self) -> Self {
+        self.clock = true;
+        self
+    }
+
     /// Starts the server, and waits until it answers.
     ///
     /// # Panics
     /// If it does not come up; the message holds its log.
     #[must_use]
     pub fn start(self) -> RedisServer {
+        match self.try_start() {
+            Ok(server) => server,
+            Err(log) => panic!("redis-server did not start:\n{log}"),
+        }
+    }
+
+    /// Starts the server, and waits until it answers.
+    ///
+    /// # Errors
+    /// Its log, if it does not come up.
+    ///
+    /// # Panics
+    /// If no port stays free for it.
+    pub fn try_start(self) -> Result<RedisServer, String> {
         // A free port can be taken by somebody else before the server has it.
         for _ in 0..3 {
+            let directory = tempfile::tempdir().expect("a temporary directory");
+            if let Some(text) = &self.configuration {
+                std::fs::write(directory.path().join(CONFIGURATION), text).expect("room for a file");
+            }
             let mut server = RedisServer {
                 child: None,
                 port: self.port.unwrap_or_else(free_port),
-                directory: tempfile::tempdir().expect("a temporary directory"),
+                clock: self.clock.then(|| Clock::make(directory.path())),
+                directory,
                 arguments: self.arguments.clone(),
                 module: self.module.clone(),
             };
             match server.spawn() {
-                Ok(()) => return server,
+                Ok(()) => return Ok(server),
                 Err(log) if log.contains("Address already in use") && self.port.is_none() => {}
-                Err(log) => panic!("redis-server did not start:\n{log}"),
+                Err(log) => return Err(log),
             }
         }
         panic!("no port stayed free for redis-server");
@@ -80,6 +122,7 @@ impl RedisServerBuilder {
 pub struct RedisServer {
     child: Option<Child>,
     port: u16,
+    clock: Option<Clock>,
     directory: TempDir,
     arguments: Vec<String>,
     module: Option<Vec<String>>,
@@ -96,6 +139,14 @@ impl RedisServer {
     #[must_use]
     pub fn with_module<const N: usize>(arguments: [&str; N]) -> Self {
         Self::builder().module(arguments).start()
+    }
+
+    /// A server with the module in it, whose clock stands still at [`NOON_MS`].
+    #[must_use]
+    pub fn at_noon<const N: usize>(arguments: [&str; N]) -> Self {
+        let server = Self::builder().module(arguments).with_clock().start();
+        server.stop_clock_at_ms(NOON_MS);
+        server
     }
 
     /// Its port on loopback.
@@ -137,9 +188,46 @@ impl RedisServer {
     /// If the server does not take it.
     #[must_use]
     pub fn connection(&self) -> redis::Connection {
-        redis::Client::open(self.url())
+        self.connection_by("")
+    }
+
+    /// A new connection in RESP3, where a map is a map.
+    ///
+    /// # Panics
+    /// If the server does not take it.
+    #[must_use]
+    pub fn connection_in_resp3(&self) -> redis::Connection {
+        self.connection_by("/?protocol=resp3")
+    }
+
+    fn connection_by(&self, parameters: &str) -> redis::Connection {
+        let connection = redis::Client::open(format!("{}{parameters}", self.url()))
             .and_then(|client| client.get_connection())
-            .expect("a connection to the test's own server")
+            .expect("a connection to the test's own server");
+        connection
+            .set_read_timeout(Some(REPLY_DEADLINE))
+            .expect("a timeout that is not zero");
+        connection
+    }
+
+    /// Moves its clock, forth or back; whether it runs or stands still, it goes on to do so.
+    ///
+    /// # Panics
+    /// If it was not started with [`RedisServerBuilder::with_clock`].
+    pub fn move_clock_ms(&self, delta: i64) {
+        self.clock().advance_ms(delta);
+    }
+
+    /// Has its clock stand still at this time, in ms since 1970.
+    ///
+    /// # Panics
+    /// If it was not started with [`RedisServerBuilder::with_clock`].
+    pub fn stop_clock_at_ms(&self, at: u64) {
+        self.clock().stop_at_ms(at);
+    }
+
+    fn clock(&self) -> &Clock {
+        self.clock.as_ref().expect("a server with a clock of its own")
     }
 
     /// Stops its process in mid-air (SIGSTOP): the port stays open and nothing answers.
@@ -191,6 +279,15 @@ impl RedisServer {
         self.restart();
     }
 
+    /// Starts a stopped server again with the module under these module arguments.
+    ///
+    /// # Panics
+    /// If it does not come up.
+    pub fn restart_with_module<const N: usize>(&mut self, arguments: [&str; N]) {
+        self.module = Some(arguments.map(String::from).to_vec());
+        self.restart();
+    }
+
     fn signal(&self, signal: libc::c_int) {
         let pid = i32::try_from(self.pid()).expect("a process id");
         // SAFETY: kill(2) takes no pointers, and the process is a child that has not been waited for.
@@ -205,6 +302,12 @@ impl RedisServer {
     fn spawn(&mut self) -> Result<(), String> {
         let mut command =
             Command::new(std::env::var_os("MAILRL_REDIS_SERVER").unwrap_or("redis-server".into()));
+        if self.directory().join(CONFIGURATION).exists() {
+            command.arg(self.directory().join(CONFIGURATION));
+        }
+        if let Some(clock) = &self.clock {
+            clock.show_to(&mut command);
+        }
         command
             .args([
                 "--port",
