@@ -19,7 +19,7 @@ struct Use {
 }
 
 /// 25 messages a minute are one each 2.4 s.
-const USES: [Use; 6] = [
+const USES: [Use; 7] = [
     Use {
         name: "25 a minute, committed",
         every_ms: 2_400,
@@ -42,6 +42,12 @@ const USES: [Use; 6] = [
         name: "25 a minute, 1,000 always open",
         every_ms: 2_400,
         lease_ms: 1_000 * 2_400,
+        commits: false,
+    },
+    Use {
+        name: "6 a minute, not committed",
+        every_ms: 10_000,
+        lease_ms: 120_000,
         commits: false,
     },
     Use {

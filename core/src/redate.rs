@@ -6,36 +6,44 @@ use zerocopy::little_endian::U32;
 
 use crate::error::BadState;
 use crate::layout::{Parts, clear};
+use crate::pause::MOST_PAUSE_MS;
 use crate::value::Value;
 use crate::window::{Shape, Window, WindowKind};
 
 /// The slot of a share that no window counts any more: long past, so that none covers it.
 const GONE: u32 = 0;
 
-/// Brings a value up to the clock and to the window kind that is configured. True if it had to be
-/// changed.
+/// Brings a value up to the clock and to the window kind that is configured.
 ///
 /// The change is also needed by calls that are denied, which replicate nothing; so it is marked in
 /// the value, and the next write replicates all of it.
-pub(crate) fn settle(value: &mut impl Value, kind: WindowKind, now_ms: u64) -> Result<bool, BadState> {
+pub(crate) fn settle(value: &mut impl Value, kind: WindowKind, now_ms: u64) -> Result<(), BadState> {
     let mut parts = Parts::of(value.bytes())?;
-    let steps_back =
-        now_ms < parts.clock.get() || is_ahead(&parts.minute, now_ms) || is_ahead(&parts.day, now_ms);
-    if !steps_back && parts.kind == kind {
-        return Ok(false);
+    let is_ahead = lies_ahead(&parts, now_ms);
+    if !is_ahead && parts.kind == kind {
+        return Ok(());
     }
-    if steps_back {
+    if is_ahead {
         date_back(&mut parts, now_ms);
     }
     parts.set_unreplicated();
     if parts.kind != kind {
         switch_kind(value, kind, now_ms)?;
     }
-    Ok(true)
+    Ok(())
 }
 
-fn is_ahead(window: &Window<'_>, now_ms: u64) -> bool {
-    window.head.slot.get() > window.shape.slot_of(now_ms)
+/// Whether something was written at a later time than now, or could only have been.
+fn lies_ahead(parts: &Parts<'_>, now_ms: u64) -> bool {
+    let counts_later = |window: &Window<'_>| window.head.slot.get() > window.shape.slot_of(now_ms);
+    now_ms < parts.clock.get()
+        || counts_later(&parts.minute)
+        || counts_later(&parts.day)
+        || parts.header.paused_until.get() > latest_pause(now_ms)
+}
+
+fn latest_pause(now_ms: u64) -> u64 {
+    now_ms.saturating_add(MOST_PAUSE_MS.into())
 }
 
 /// Moves what lies in the future to now, and what lasts until a time back by the clock's step.
@@ -65,10 +73,11 @@ fn date_back(parts: &mut Parts<'_>, now_ms: u64) {
             .collect();
         window.refill(newest, &counts);
     }
+    let paused_until = earlier(parts.header.paused_until.get());
     parts
         .header
         .paused_until
-        .set(earlier(parts.header.paused_until.get()));
+        .set(paused_until.min(latest_pause(now_ms)));
     for turns in &mut parts.header.turns {
         turns.last_at.set(earlier(turns.last_at.get()));
         turns.period_start.set(earlier(turns.period_start.get()));

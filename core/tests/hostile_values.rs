@@ -111,6 +111,28 @@ fn a_foreign_string_and_a_later_layout_are_told_apart() {
 }
 
 #[test]
+fn a_pause_beyond_the_longest_one_ends_all_the_same() {
+    let mut value = real_value(WindowKind::Calendar, 1);
+    value[24..32].copy_from_slice(&u64::MAX.to_le_bytes());
+    let paused = status(&value, &Config::default(), NOW).unwrap().paused_for_ms;
+    assert_eq!(paused, 86_400_000);
+    let denied = reserve(&mut value, &Config::default(), &request(1), NOW)
+        .unwrap()
+        .verdict;
+    assert_eq!(
+        denied,
+        Verdict::Denied {
+            reason: mailrl_core::Reason::Paused,
+            retry_after_ms: 86_400_000
+        }
+    );
+    let later = reserve(&mut value, &Config::default(), &request(1), NOW + 86_400_000)
+        .unwrap()
+        .verdict;
+    assert!(matches!(later, Verdict::Allowed(_)));
+}
+
+#[test]
 fn the_largest_numbers_overflow_nothing() {
     let most = Config {
         per_minute: u32::MAX,
