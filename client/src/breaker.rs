@@ -49,7 +49,7 @@ impl Breaker {
 mod tests {
     use super::*;
 
-    const MILLISECOND: Duration = Duration::from_millis(1);
+    const JUST_BEFORE_THE_PROBE: Duration = Duration::from_millis(999);
 
     fn open_at(now: Instant) -> Breaker {
         let mut breaker = Breaker::default();
@@ -86,7 +86,7 @@ mod tests {
         let now = Instant::now();
         let mut breaker = open_at(now);
         assert!(!breaker.admits(now));
-        assert!(!breaker.admits(now + PROBE_EVERY - MILLISECOND));
+        assert!(!breaker.admits(now + JUST_BEFORE_THE_PROBE));
     }
 
     #[test]
@@ -97,8 +97,8 @@ mod tests {
             let now = now + PROBE_EVERY * second;
             assert!(breaker.admits(now));
             assert!(!breaker.admits(now));
-            breaker.failed(now + 100 * MILLISECOND);
-            assert!(!breaker.admits(now + PROBE_EVERY - MILLISECOND));
+            breaker.failed(now + JUST_BEFORE_THE_PROBE);
+            assert!(!breaker.admits(now + JUST_BEFORE_THE_PROBE));
         }
     }
 
@@ -107,7 +107,7 @@ mod tests {
         let now = Instant::now();
         let mut breaker = open_at(now);
         for _ in 0..1000 {
-            breaker.failed(now + 900 * MILLISECOND);
+            breaker.failed(now + JUST_BEFORE_THE_PROBE);
         }
         assert!(breaker.admits(now + PROBE_EVERY));
     }

@@ -91,6 +91,8 @@ impl fmt::Display for FailOpenCause {
     }
 }
 
+impl std::error::Error for FailOpenCause {}
+
 impl From<RedisError> for FailOpen {
     fn from(error: RedisError) -> Self {
         Self::new(cause(&error), describe(&error))
@@ -148,18 +150,36 @@ mod tests {
     #[test]
     fn each_error_reply_has_its_cause() {
         let table = [
-            ("LOADING Redis is loading the dataset in memory", FailOpenCause::Loading),
-            ("READONLY You can't write against a read only replica.", FailOpenCause::ReadOnly),
+            (
+                "LOADING Redis is loading the dataset in memory",
+                FailOpenCause::Loading,
+            ),
+            (
+                "READONLY You can't write against a read only replica.",
+                FailOpenCause::ReadOnly,
+            ),
             ("MASTERDOWN Link with MASTER is down", FailOpenCause::ReadOnly),
-            ("OOM command not allowed when used memory > 'maxmemory'.", FailOpenCause::OutOfMemory),
+            (
+                "OOM command not allowed when used memory > 'maxmemory'.",
+                FailOpenCause::OutOfMemory,
+            ),
             ("NOAUTH Authentication required.", FailOpenCause::NoAuth),
             ("WRONGPASS invalid username-password pair", FailOpenCause::NoAuth),
-            ("NOPERM User a has no permissions to run the command", FailOpenCause::NoPermission),
+            (
+                "NOPERM User a has no permissions to run the command",
+                FailOpenCause::NoPermission,
+            ),
             ("WRONGTYPE Operation against a key", FailOpenCause::WrongType),
             ("BADSTATE not a mailbox's state", FailOpenCause::BadState),
-            ("ERR unknown command 'MAILRL.RESERVE', with args beginning with: ", FailOpenCause::ModuleMissing),
+            (
+                "ERR unknown command 'MAILRL.RESERVE', with args beginning with: ",
+                FailOpenCause::ModuleMissing,
+            ),
             ("ERR PERMINUTE is out of range", FailOpenCause::Refused),
-            ("MISCONF Redis is configured to save RDB snapshots", FailOpenCause::Refused),
+            (
+                "MISCONF Redis is configured to save RDB snapshots",
+                FailOpenCause::Refused,
+            ),
             ("MOVED 3999 127.0.0.1:6381", FailOpenCause::Refused),
             ("WHATEVER", FailOpenCause::Refused),
         ];

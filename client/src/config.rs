@@ -3,7 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use redis::IntoConnectionInfo;
+use redis::{ConnectionAddr, IntoConnectionInfo};
 
 /// The most concurrent sends that Redis counts for a mailbox.
 const MAX_CONCURRENT: u32 = 1024;
@@ -29,14 +29,15 @@ pub struct RateLimiterConfig {
 }
 
 impl RateLimiterConfig {
-    /// Reaches Redis at this address, as `redis://[user:password@]host:port[/database]`.
+    /// Reaches Redis at this address, as `redis://[user:password@]host:port[/database]`, or
+    /// `rediss://` over TLS, with the certificates that the system trusts.
     #[must_use]
     pub fn new(redis_url: impl Into<String>) -> Self {
         Self {
             redis_url: redis_url.into(),
             deadline: Duration::from_millis(100),
             concurrent: Some(3),
-            lease: Duration::from_secs(120),
+            lease: Duration::from_mins(2),
         }
     }
 
@@ -79,6 +80,9 @@ impl RateLimiterConfig {
             .map_err(|error| ConfigError::RedisUrl {
                 reason: error.to_string(),
             })?;
+        if matches!(client.get_connection_info().addr(), ConnectionAddr::TcpTls { .. }) {
+            provide_cryptography();
+        }
         if !(Duration::from_millis(1)..=MAX_DEADLINE).contains(&self.deadline) {
             return Err(ConfigError::Deadline { given: self.deadline });
         }
@@ -111,6 +115,12 @@ impl fmt::Debug for RateLimiterConfig {
     }
 }
 
+/// rustls panics on its first connection if a program brings two implementations and chose none.
+/// One that has been chosen stays.
+fn provide_cryptography() {
+    let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
+}
+
 /// A configuration that has been checked.
 pub(crate) struct Settings {
     pub(crate) client: redis::Client,
@@ -125,8 +135,8 @@ pub(crate) struct Settings {
 pub enum ConfigError {
     /// The address of Redis cannot be read.
     #[error(
-        "the address of Redis cannot be used ({reason}): write it as redis://host:port, \
-         or redis://user:password@host:port/database with the password percent-encoded"
+        "the address of Redis cannot be used ({reason}): write it as redis://host:port \
+         (rediss:// over TLS), or redis://user:password@host:port/database with the password percent-encoded"
     )]
     RedisUrl {
         /// What is wrong with it; never the address itself, which may hold a password.
@@ -164,15 +174,23 @@ mod tests {
 
     #[test]
     fn the_defaults_are_those_of_the_contract() {
-        let settings = RateLimiterConfig::new("redis://localhost").validate().ok().unwrap();
+        let settings = RateLimiterConfig::new("redis://localhost")
+            .validate()
+            .ok()
+            .unwrap();
         assert_eq!(settings.deadline, Duration::from_millis(100));
         assert_eq!(settings.concurrent, Some(3));
-        assert_eq!(settings.lease, Duration::from_secs(120));
+        assert_eq!(settings.lease, Duration::from_mins(2));
     }
 
     #[test]
     fn an_address_that_is_none_is_refused_without_its_password() {
-        for url in ["", "localhost", "http://user:s3cret@host", "redis://user:s3cret@host:port"] {
+        for url in [
+            "",
+            "localhost",
+            "http://user:s3cret@host",
+            "redis://user:s3cret@host:port",
+        ] {
             let message = error(RateLimiterConfig::new(url)).to_string();
             assert!(message.contains("write it as redis://host:port"), "{message}");
             assert!(!message.contains("s3cret"), "{message}");
@@ -182,13 +200,24 @@ mod tests {
     #[test]
     fn values_out_of_range_are_refused() {
         let config = || RateLimiterConfig::new("redis://localhost");
-        for given in [Duration::ZERO, Duration::from_nanos(999_999), Duration::from_secs(11)] {
+        for given in [
+            Duration::ZERO,
+            Duration::from_nanos(999_999),
+            Duration::from_secs(11),
+        ] {
             assert_eq!(error(config().deadline(given)), ConfigError::Deadline { given });
         }
         for given in [0, 1025] {
-            assert_eq!(error(config().concurrent(Some(given))), ConfigError::Concurrent { given });
+            assert_eq!(
+                error(config().concurrent(Some(given))),
+                ConfigError::Concurrent { given }
+            );
         }
-        for given in [Duration::ZERO, Duration::from_micros(999), Duration::from_secs(3601)] {
+        for given in [
+            Duration::ZERO,
+            Duration::from_micros(999),
+            Duration::from_secs(3601),
+        ] {
             assert_eq!(error(config().lease(given)), ConfigError::Lease { given });
         }
         assert!(config().concurrent(None).validate().is_ok());

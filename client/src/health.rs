@@ -21,6 +21,7 @@ pub(crate) struct Health {
 struct Outage {
     since: Instant,
     failures: u64,
+    told: bool,
 }
 
 /// What a failure means for the log.
@@ -45,27 +46,34 @@ impl Health {
         self.breaker.admits(now)
     }
 
-    /// Redis gave a decision.
-    pub(crate) fn decided(&mut self, now: Instant) -> Option<Recovery> {
+    /// Redis did what it was asked to; the end of an outage is told if the outage was.
+    pub(crate) fn served(&mut self, now: Instant) -> Option<Recovery> {
         self.breaker.answered();
-        self.outage.take().map(|outage| Recovery {
+        let outage = self.outage.take().filter(|outage| outage.told)?;
+        Some(Recovery {
             outage: now.saturating_duration_since(outage.since),
             failures: outage.failures,
         })
     }
 
-    /// Redis gave none.
+    /// It did not.
     pub(crate) fn failed(&mut self, cause: FailOpenCause, now: Instant) -> Report {
-        if cause.is_outage() {
-            self.breaker.failed(now);
-        } else if cause != FailOpenCause::CircuitOpen {
-            self.breaker.answered();
+        match cause {
+            FailOpenCause::CircuitOpen | FailOpenCause::NoRecipients => {}
+            _ if cause.is_outage() => self.breaker.failed(now),
+            _ => self.breaker.answered(),
         }
+        let report = self.report(now);
         if cause.is_server_wide() {
-            let outage = self.outage.get_or_insert(Outage { since: now, failures: 0 });
+            let outage = self.outage.get_or_insert(Outage {
+                since: now,
+                failures: 0,
+                told: false,
+            });
             outage.failures += 1;
+            outage.told |= report != Report::KeepBack;
         }
-        self.report(now)
+        report
     }
 
     fn report(&mut self, now: Instant) -> Report {
@@ -93,7 +101,10 @@ mod tests {
     fn one_warning_a_second_tells_of_those_kept_back() {
         let now = Instant::now();
         let mut health = Health::default();
-        assert_eq!(health.failed(FailOpenCause::Timeout, now), Report::Write { suppressed: 0 });
+        assert_eq!(
+            health.failed(FailOpenCause::Timeout, now),
+            Report::Write { suppressed: 0 }
+        );
         for _ in 0..7 {
             assert_eq!(health.failed(FailOpenCause::Timeout, now), Report::KeepBack);
         }
@@ -105,12 +116,28 @@ mod tests {
     fn the_end_of_an_outage_is_told_once_and_with_its_size() {
         let now = Instant::now();
         let mut health = Health::default();
-        assert_eq!(health.decided(now), None);
+        assert_eq!(health.served(now), None);
         health.failed(FailOpenCause::Unreachable, now);
         health.failed(FailOpenCause::CircuitOpen, now + SECOND);
-        let recovery = Recovery { outage: 5 * SECOND, failures: 2 };
-        assert_eq!(health.decided(now + 5 * SECOND), Some(recovery));
-        assert_eq!(health.decided(now + 6 * SECOND), None);
+        let recovery = Recovery {
+            outage: 5 * SECOND,
+            failures: 2,
+        };
+        assert_eq!(health.served(now + 5 * SECOND), Some(recovery));
+        assert_eq!(health.served(now + 6 * SECOND), None);
+    }
+
+    #[test]
+    fn a_redis_that_comes_and_goes_does_not_flood_the_log() {
+        let now = Instant::now();
+        let mut health = Health::default();
+        let lines = (0..1000)
+            .map(|_| {
+                let warning = health.failed(FailOpenCause::Timeout, now) != Report::KeepBack;
+                u32::from(warning) + u32::from(health.served(now).is_some())
+            })
+            .sum::<u32>();
+        assert_eq!(lines, 2);
     }
 
     #[test]
@@ -121,6 +148,6 @@ mod tests {
             health.failed(FailOpenCause::WrongType, now);
         }
         assert!(health.admits(now));
-        assert_eq!(health.decided(now), None);
+        assert_eq!(health.served(now), None);
     }
 }

@@ -70,15 +70,15 @@ mod tests {
 
     #[test]
     fn writings_that_differ_in_ascii_case_and_margin_are_one_mailbox() {
-        assert_eq!(Mailbox::new("A.B@Example.COM"), Mailbox::new("\ta.b@example.com "));
+        assert_eq!(
+            Mailbox::new("A.B@Example.COM"),
+            Mailbox::new("\ta.b@example.com ")
+        );
     }
 
     #[test]
     fn bytes_beyond_ascii_are_kept_as_they_are() {
-        assert_eq!(
-            Mailbox::new("ÄRGER@MÜNCHEN.de").key(),
-            "mailrl:Ärger@mÜnchen.de"
-        );
+        assert_eq!(Mailbox::new("ÄRGER@MÜNCHEN.de").key(), "mailrl:Ärger@mÜnchen.de");
         assert_eq!(Mailbox::new("\u{a0}a@b\u{a0}").key(), "mailrl:\u{a0}a@b\u{a0}");
     }
 }

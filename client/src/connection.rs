@@ -1,0 +1,192 @@
+//! The one connection to Redis: dialled when it is first needed, given up when it has gone silent.
+//!
+//! redis-rs's own `ConnectionManager` keeps an attempt that ended in a wrong password or in another
+//! program's answer for good, and keeps a connection that only ever times out until TCP gives up, a
+//! quarter of an hour later. Here every failure ends the connection, the next question dials anew,
+//! and how often it may do so is bounded.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use futures_util::FutureExt;
+use futures_util::future::{BoxFuture, Shared};
+use redis::aio::MultiplexedConnection;
+use redis::{AsyncConnectionConfig, Cmd, ErrorKind, RedisError, RedisResult, ServerErrorKind, Value};
+
+/// How long dialling may take. It goes on behind the back of callers whose deadline passes, so that
+/// a handshake that is slower than one deadline still comes to an end.
+const DIAL_TIMEOUT: Duration = Duration::from_secs(1);
+
+/// No more than two dials a second, whatever fails.
+const DIAL_EVERY: Duration = Duration::from_millis(500);
+
+/// A question that goes unanswered ends a connection on which nothing else was heard for so long: two
+/// deadlines as they are by default, so that one slow answer does not. A connection that has been idle
+/// goes at the first.
+const SILENCE: Duration = Duration::from_millis(200);
+
+/// The one connection to Redis.
+pub(crate) struct Link {
+    client: redis::Client,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    line: Option<Arc<Line>>,
+    last_dial: Option<Instant>,
+    last_error: Option<RedisError>,
+}
+
+impl State {
+    fn may_dial(&self, now: Instant) -> bool {
+        self.last_dial
+            .is_none_or(|last| now.saturating_duration_since(last) >= DIAL_EVERY)
+    }
+}
+
+/// One dialled (or still dialling) connection.
+struct Line {
+    connection: Shared<BoxFuture<'static, RedisResult<MultiplexedConnection>>>,
+    hearing: Arc<Mutex<Hearing>>,
+}
+
+/// What has been heard on a connection.
+#[derive(Default)]
+struct Hearing {
+    /// When something arrived last; never, while it is still being dialled.
+    last: Option<Instant>,
+    is_given_up: bool,
+}
+
+impl Link {
+    pub(crate) fn new(client: redis::Client) -> Self {
+        Self {
+            client,
+            state: Mutex::default(),
+        }
+    }
+
+    /// Asks Redis; an error reply is an error.
+    ///
+    /// A connection that broke while nobody used it is found out by the next question, which is then
+    /// asked once more on a new one. If the first had arrived after all, the mailbox counts one mail
+    /// too many, never one too few.
+    pub(crate) async fn query(&self, command: &Cmd) -> RedisResult<Value> {
+        match self.query_once(command).await {
+            Err(error) if is_worth_a_new_line(&error) => self.query_once(command).await,
+            answer => answer,
+        }
+    }
+
+    /// Told when a question went unanswered: gives a connection up on which nothing arrives any more.
+    pub(crate) fn unanswered(&self) {
+        if let Some(line) = &lock(&self.state).line {
+            line.miss();
+        }
+    }
+
+    async fn query_once(&self, command: &Cmd) -> RedisResult<Value> {
+        let line = self.line()?;
+        let mut connection = match line.connection.clone().await {
+            Ok(connection) => connection,
+            Err(error) => {
+                self.hang_up(&line, &error);
+                return Err(error);
+            }
+        };
+        let answer = connection
+            .send_packed_command(command)
+            .await
+            .and_then(Value::extract_error);
+        match &answer {
+            Err(error) if ends_the_line(error) => self.hang_up(&line, error),
+            _ => lock(&line.hearing).hear(),
+        }
+        answer
+    }
+
+    /// The connection there is, else a new one; an error while it is too early to dial again.
+    fn line(&self) -> RedisResult<Arc<Line>> {
+        let mut state = lock(&self.state);
+        let now = Instant::now();
+        let may_dial = state.may_dial(now);
+        if let Some(line) = &state.line
+            && !(may_dial && lock(&line.hearing).is_given_up)
+        {
+            return Ok(Arc::clone(line));
+        }
+        if !may_dial {
+            return Err(state.last_error.clone().unwrap_or_else(|| {
+                RedisError::from((ErrorKind::Io, "the connection was lost a moment ago"))
+            }));
+        }
+        let line = Arc::new(Line::dial(self.client.clone()));
+        state.last_dial = Some(now);
+        state.line = Some(Arc::clone(&line));
+        Ok(line)
+    }
+
+    fn hang_up(&self, line: &Arc<Line>, error: &RedisError) {
+        let mut state = lock(&self.state);
+        if state
+            .line
+            .as_ref()
+            .is_some_and(|current| Arc::ptr_eq(current, line))
+        {
+            state.line = None;
+            state.last_error = Some(error.clone());
+        }
+    }
+}
+
+impl Line {
+    fn dial(client: redis::Client) -> Self {
+        let hearing = Arc::new(Mutex::new(Hearing::default()));
+        let heard = Arc::clone(&hearing);
+        // Whoever asks brings a deadline of its own.
+        let config = AsyncConnectionConfig::new()
+            .set_connection_timeout(Some(DIAL_TIMEOUT))
+            .set_response_timeout(None);
+        let connection = async move {
+            let connection = client
+                .get_multiplexed_async_connection_with_config(&config)
+                .await?;
+            lock(&heard).hear();
+            Ok(connection)
+        }
+        .boxed()
+        .shared();
+        tokio::spawn(connection.clone().map(drop));
+        Self { connection, hearing }
+    }
+
+    fn miss(&self) {
+        let mut hearing = lock(&self.hearing);
+        hearing.is_given_up |= hearing.last.is_some_and(|last| last.elapsed() >= SILENCE);
+    }
+}
+
+impl Hearing {
+    fn hear(&mut self) {
+        self.last = Some(Instant::now());
+        self.is_given_up = false;
+    }
+}
+
+/// True if nothing more is to be expected of the connection that gave this error. A replica that
+/// refuses to write is left too: after a failover the same address leads to the new primary.
+fn ends_the_line(error: &RedisError) -> bool {
+    error.is_io_error()
+        || error.is_unrecoverable_error()
+        || error.kind() == ErrorKind::Server(ServerErrorKind::ReadOnly)
+}
+
+/// True if another connection may well answer what this one did not.
+fn is_worth_a_new_line(error: &RedisError) -> bool {
+    error.is_connection_dropped() || error.kind() == ErrorKind::Server(ServerErrorKind::ReadOnly)
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

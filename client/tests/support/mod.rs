@@ -1,0 +1,91 @@
+//! What the tests of this crate share: a Redis that answers by script, a captured log, a clock.
+
+// Each test file uses its own part of it.
+#![allow(dead_code, missing_docs)]
+
+pub mod fake_redis;
+pub mod log;
+pub mod mailbox_state;
+pub mod scripted_mailer;
+
+use std::time::{Duration, Instant};
+
+use mailrl_client::{Decision, FailOpen, Limits, MailRateLimiter, Mailbox, RateLimiterConfig, Reservation};
+
+/// The deadline of [`limiter`], that of the defaults.
+pub const DEADLINE: Duration = Duration::from_millis(100);
+
+/// A deadline for tests in which Redis answers: a busy machine must not make them fail open.
+pub const PATIENT: Duration = Duration::from_secs(5);
+
+/// What a busy machine may add to a deadline.
+pub const SLACK: Duration = Duration::from_millis(600);
+
+/// How soon Redis's return has to be noticed.
+pub const NOTICED_WITHIN: Duration = Duration::from_secs(2);
+
+pub const MAILBOX: &str = "orders@example.com";
+pub const KEY: &str = "mailrl:orders@example.com";
+
+pub fn limiter(url: &str) -> MailRateLimiter {
+    MailRateLimiter::new(RateLimiterConfig::new(url)).expect("a valid configuration")
+}
+
+/// A limiter for tests in which Redis answers.
+pub fn patient_limiter(url: &str) -> MailRateLimiter {
+    let config = RateLimiterConfig::new(url).deadline(PATIENT);
+    MailRateLimiter::new(config).expect("a valid configuration")
+}
+
+pub fn mailbox() -> Mailbox {
+    Mailbox::new(MAILBOX)
+}
+
+pub async fn reserve(limiter: &MailRateLimiter) -> Decision {
+    limiter.check_and_reserve(&mailbox(), 1, &Limits::default()).await
+}
+
+pub async fn allowed(limiter: &MailRateLimiter) -> Reservation {
+    match reserve(limiter).await {
+        Decision::Allowed(reservation) => reservation,
+        other => panic!("not allowed: {other:?}"),
+    }
+}
+
+/// Reserves, which has to fail open within the deadline.
+pub async fn fail_open(limiter: &MailRateLimiter) -> FailOpen {
+    let start = Instant::now();
+    let decision = reserve(limiter).await;
+    let took = start.elapsed();
+    assert!(took < DEADLINE + SLACK, "took {took:?}");
+    match decision {
+        Decision::FailOpen(failure) => failure,
+        other => panic!("did not fail open: {other:?}"),
+    }
+}
+
+/// Reserves every 20 ms until the decision is as wanted; panics when it takes too long.
+pub async fn until(limiter: &MailRateLimiter, is_wanted: impl Fn(&Decision) -> bool) {
+    let start = Instant::now();
+    loop {
+        let decision = reserve(limiter).await;
+        if is_wanted(&decision) {
+            return;
+        }
+        assert!(
+            start.elapsed() < NOTICED_WITHIN,
+            "after {:?} still {decision:?}",
+            start.elapsed()
+        );
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}
+
+/// Waits until something holds; panics when it takes longer than a patient second or three.
+pub async fn eventually(what: &str, holds: impl Fn() -> bool) {
+    let start = Instant::now();
+    while !holds() {
+        assert!(start.elapsed() < Duration::from_secs(3), "never: {what}");
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+}
