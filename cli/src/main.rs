@@ -1,2 +1,63 @@
-//! The command `mailrl`.
-fn main() {}
+//! The command `mailrl`: mail through the brake, and a look at it.
+//!
+//! | file | subject |
+//! | --- | --- |
+//! | `args` | what can be said on the command line, and the help |
+//! | `config` | what holds after flags, environment and file |
+//! | `exit` | the exit codes |
+//! | `log`, `terminal`, `words` | where lines go, and how they are worded |
+//! | `interruption` | Ctrl-C and SIGTERM |
+//! | `send`, `status` | the subcommands: one module each, each with a `run` |
+
+mod args;
+mod config;
+mod exit;
+mod interruption;
+mod log;
+mod send;
+mod status;
+mod terminal;
+mod words;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+use tokio::runtime::Builder;
+
+use crate::args::{Args, Command};
+use crate::config::Config;
+use crate::exit::Exit;
+use crate::log::RedisTrouble;
+use crate::terminal::Terminal;
+
+fn main() -> ExitCode {
+    let args = Args::parse();
+    let terminal = Terminal::new();
+    let exit = start(args, &terminal).unwrap_or_else(|error| {
+        terminal.err(&format!("mailrl: {error}"));
+        Exit::Usage
+    });
+    exit.into()
+}
+
+fn start(args: Args, terminal: &Terminal) -> Result<Exit, Box<dyn std::error::Error>> {
+    let trouble = log::start(&args.log, terminal)?;
+    let config = Config::load(&args.place)?;
+    let runtime = Builder::new_multi_thread().enable_all().build()?;
+    let exit = runtime.block_on(run(args.command, config, terminal, trouble));
+    // A read from a terminal or a pipe that goes on for ever must not hold the end up.
+    runtime.shutdown_background();
+    Ok(exit?)
+}
+
+async fn run(
+    command: Command,
+    config: Config,
+    terminal: &Terminal,
+    trouble: RedisTrouble,
+) -> Result<Exit, config::ConfigError> {
+    match command {
+        Command::Send(args) => send::run(args, config, terminal, trouble).await,
+        Command::Status(args) => status::run(&args, &config, terminal).await,
+    }
+}

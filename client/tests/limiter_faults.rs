@@ -3,42 +3,21 @@
 mod support;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use mailrl_client::{Decision, FailOpenCause, Limits, events};
 use support::fake_redis::{FakeRedis, Reply, allowed, line};
 use support::log::CapturedLog;
-use support::{DEADLINE, KEY, MAILBOX, SLACK, fail_open, limiter, mailbox, patient_limiter, reserve, until};
+use support::other_program::{HTTP, OtherProgram};
+use support::{
+    DEADLINE, KEY, MAILBOX, SLACK, eventually, fail_open, is_allowed, is_answered_without_module, limiter,
+    mailbox, patient_limiter, reserve, sooner_or_later, until,
+};
 use test_support::{RedisServer, free_port};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::TcpListener;
-
-fn is_allowed(decision: &Decision) -> bool {
-    matches!(decision, Decision::Allowed(_))
-}
-
-/// A server without the module answers, and that is its answer.
-fn is_answered_without_module(decision: &Decision) -> bool {
-    matches!(decision, Decision::FailOpen(failure) if failure.cause == FailOpenCause::ModuleMissing)
-}
 
 fn server_without_module() -> RedisServer {
     RedisServer::builder().start()
-}
-
-/// A program that takes connections and answers whatever it is sent with these bytes.
-async fn other_program(port: u16, answer: &'static [u8]) -> tokio::task::JoinHandle<()> {
-    let listener = TcpListener::bind(("127.0.0.1", port)).await.unwrap();
-    tokio::spawn(async move {
-        while let Ok((mut stream, _)) = listener.accept().await {
-            tokio::spawn(async move {
-                while matches!(stream.read(&mut [0; 1024]).await, Ok(1..)) {
-                    let _ = stream.write_all(answer).await;
-                }
-            });
-        }
-    })
 }
 
 #[test]
@@ -50,7 +29,7 @@ fn a_limiter_is_made_outside_a_runtime_and_without_redis() {
 async fn a_frozen_redis_costs_the_deadline_and_then_nothing() {
     let server = server_without_module();
     let limiter = limiter(&server.url());
-    assert!(is_answered_without_module(&reserve(&limiter).await));
+    sooner_or_later(&limiter, is_answered_without_module).await;
     server.freeze();
     for _ in 0..3 {
         assert_eq!(fail_open(&limiter).await.cause, FailOpenCause::Timeout);
@@ -68,7 +47,7 @@ async fn a_frozen_redis_costs_the_deadline_and_then_nothing() {
 #[tokio::test]
 async fn a_killed_redis_is_unreachable_and_noticed_when_it_is_back() {
     let mut server = server_without_module();
-    let limiter = limiter(&server.url());
+    let limiter = patient_limiter(&server.url());
     assert!(is_answered_without_module(&reserve(&limiter).await));
     server.kill();
     assert_eq!(fail_open(&limiter).await.cause, FailOpenCause::Unreachable);
@@ -110,14 +89,13 @@ async fn a_port_that_takes_connections_and_says_nothing_is_a_timeout() {
 #[tokio::test]
 async fn another_program_on_the_port_is_told_apart_and_redis_found_once_it_is_gone() {
     let port = free_port();
-    let http = other_program(port, b"HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n").await;
-    let limiter = limiter(&format!("redis://127.0.0.1:{port}"));
+    let program = OtherProgram::start(port, HTTP).await;
+    let limiter = patient_limiter(&format!("redis://127.0.0.1:{port}"));
     assert_eq!(fail_open(&limiter).await.cause, FailOpenCause::NotRedis);
     for _ in 0..10 {
         fail_open(&limiter).await;
     }
-    http.abort();
-    let _ = http.await;
+    program.stop().await;
     let _server = RedisServer::builder().port(port).start();
     until(&limiter, is_answered_without_module).await;
 }
@@ -135,19 +113,19 @@ async fn garbage_on_the_port_never_does_more_than_fail_open() {
     ];
     for answer in garbage {
         let port = free_port();
-        let program = other_program(port, answer).await;
+        let program = OtherProgram::start(port, answer).await;
         let limiter = limiter(&format!("redis://127.0.0.1:{port}"));
         for _ in 0..3 {
             fail_open(&limiter).await;
         }
-        program.abort();
+        program.stop().await;
     }
 }
 
 #[tokio::test]
 async fn a_redis_without_the_module_is_told_apart() {
     let server = server_without_module();
-    let failure = fail_open(&limiter(&server.url())).await;
+    let failure = fail_open(&patient_limiter(&server.url())).await;
     assert_eq!(failure.cause, FailOpenCause::ModuleMissing);
     assert!(failure.error.contains("unknown command"), "{}", failure.error);
 }
@@ -155,7 +133,7 @@ async fn a_redis_without_the_module_is_told_apart() {
 #[tokio::test]
 async fn a_wrong_password_is_told_apart_and_noticed_when_it_is_right() {
     let server = RedisServer::builder().arguments(["--requirepass", "old"]).start();
-    let limiter = limiter(&format!("redis://:new@127.0.0.1:{}", server.port()));
+    let limiter = patient_limiter(&format!("redis://:new@127.0.0.1:{}", server.port()));
     assert_eq!(fail_open(&limiter).await.cause, FailOpenCause::NoAuth);
     let mut operator = redis::Client::open(format!("redis://:old@127.0.0.1:{}", server.port()))
         .and_then(|client| client.get_connection())
@@ -214,7 +192,7 @@ async fn every_error_reply_but_toolarge_lets_the_mail_out() {
 async fn a_connection_that_closes_in_the_middle_of_a_reply_is_unreachable() {
     let server = FakeRedis::start(|_| Reply::BytesThenClose("*6\r\n:1\r\n$2\r\nok".into())).await;
     assert_eq!(
-        fail_open(&limiter(&server.url())).await.cause,
+        fail_open(&patient_limiter(&server.url())).await.cause,
         FailOpenCause::Unreachable
     );
 }
@@ -229,107 +207,6 @@ async fn no_recipients_is_an_error_before_anything_is_sent() {
 }
 
 #[tokio::test]
-async fn a_connection_that_broke_while_idle_costs_no_decision() {
-    let server = FakeRedis::start(|_| Reply::BytesThenClose(allowed("1-1"))).await;
-    let limiter = patient_limiter(&server.url());
-    for _ in 0..3 {
-        assert!(is_allowed(&reserve(&limiter).await));
-        tokio::time::sleep(Duration::from_millis(600)).await;
-    }
-    assert_eq!(server.connections().len(), 3);
-}
-
-#[tokio::test]
-async fn a_replica_that_became_of_the_primary_is_left_for_the_new_one() {
-    // Behind one address: first the old primary, now a replica, then the new one.
-    let readonly_left = AtomicUsize::new(1);
-    let server = FakeRedis::start(move |_| {
-        let old = readonly_left.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1));
-        match old {
-            Ok(_) => line("-READONLY You can't write against a read only replica."),
-            Err(_) => Reply::Bytes(allowed("1-1")),
-        }
-    })
-    .await;
-    until(&limiter(&server.url()), is_allowed).await;
-    assert_eq!(server.connections().len(), 2);
-}
-
-#[tokio::test]
-async fn a_connection_that_the_network_swallows_is_replaced() {
-    // The first connection answers once and is never heard of again, as when a host is gone.
-    let first = Arc::new(AtomicBool::new(true));
-    let server = FakeRedis::start({
-        let first = Arc::clone(&first);
-        let answered = AtomicBool::new(false);
-        move |_| {
-            if first.load(Ordering::SeqCst) && answered.swap(true, Ordering::SeqCst) {
-                first.store(false, Ordering::SeqCst);
-                return Reply::Silence;
-            }
-            Reply::Bytes(allowed("1-1"))
-        }
-    })
-    .await;
-    let limiter = limiter(&server.url());
-    assert!(is_allowed(&reserve(&limiter).await));
-    assert_eq!(fail_open(&limiter).await.cause, FailOpenCause::Timeout);
-    until(&limiter, is_allowed).await;
-    assert_eq!(server.connections().len(), 2);
-}
-
-#[tokio::test]
-async fn a_connection_that_only_stalled_is_kept() {
-    let questions = AtomicUsize::new(0);
-    let server = FakeRedis::start(move |_| match questions.fetch_add(1, Ordering::SeqCst) {
-        1 => Reply::After(DEADLINE * 3 / 2, allowed("1-1")),
-        _ => Reply::Bytes(allowed("1-1")),
-    })
-    .await;
-    let limiter = limiter(&server.url());
-    until(&limiter, is_allowed).await;
-    // Idle for long enough to be given up at the first question that goes unanswered.
-    tokio::time::sleep(3 * DEADLINE).await;
-    assert_eq!(fail_open(&limiter).await.cause, FailOpenCause::Timeout);
-    // The answer comes after all, before another connection may be dialled.
-    tokio::time::sleep(4 * DEADLINE).await;
-    until(&limiter, is_allowed).await;
-    assert_eq!(server.connections().len(), 1);
-}
-
-#[tokio::test]
-async fn a_handshake_slower_than_the_deadline_comes_to_an_end_all_the_same() {
-    let greeting = || Reply::After(DEADLINE, "+OK\r\n".into());
-    let server = FakeRedis::start_with_greeting(greeting, |_| Reply::Bytes(allowed("1-1"))).await;
-    let limiter = limiter(&server.url());
-    assert_eq!(fail_open(&limiter).await.cause, FailOpenCause::Timeout);
-    until(&limiter, is_allowed).await;
-    assert_eq!(server.connections().len(), 1);
-}
-
-#[tokio::test]
-async fn a_handshake_goes_on_while_nobody_waits_for_it() {
-    // A server that knows no users: the handshake takes a second round, which somebody has to begin.
-    let server = FakeRedis::start(|command| match command {
-        "AUTH user pass" => Reply::After(
-            DEADLINE * 3 / 2,
-            "-ERR wrong number of arguments for 'auth' command\r\n".into(),
-        ),
-        "AUTH pass" => line("+OK"),
-        _ => line(":1500"),
-    })
-    .await;
-    let limiter = limiter(&server.url().replace("redis://", "redis://user:pass@"));
-    let mailbox = mailbox();
-    let paused = limiter.pause(&mailbox, DEADLINE).await;
-    assert_eq!(paused, Err(FailOpenCause::Timeout));
-    tokio::time::sleep(Duration::from_millis(1500)).await;
-    let paused = limiter.pause(&mailbox, DEADLINE).await;
-    assert!(paused.is_ok(), "{paused:?}");
-    assert_eq!(server.connections().len(), 1);
-}
-
-#[tokio::test]
 async fn a_reservation_that_is_answered_after_the_fail_open_is_committed() {
     let server = FakeRedis::start(|command| {
         if command.starts_with("MAILRL.RESERVE") {
@@ -341,7 +218,7 @@ async fn a_reservation_that_is_answered_after_the_fail_open_is_committed() {
     .await;
     let limiter = limiter(&server.url());
     assert_eq!(fail_open(&limiter).await.cause, FailOpenCause::Timeout);
-    support::eventually("the late reservation is settled", || server.commands().len() > 1).await;
+    eventually("the late reservation is settled", || server.commands().len() > 1).await;
     assert_eq!(server.commands()[1], format!("MAILRL.COMMIT {KEY} 17-3"));
 }
 
@@ -349,23 +226,25 @@ async fn a_reservation_that_is_answered_after_the_fail_open_is_committed() {
 async fn a_reservation_whose_caller_went_away_is_released() {
     let server = FakeRedis::start(|command| {
         if command.starts_with("MAILRL.RESERVE") {
-            Reply::After(DEADLINE / 2, allowed("17-3"))
+            Reply::After(3 * DEADLINE, allowed("17-3"))
         } else {
             line(":1")
         }
     })
     .await;
-    let limiter = limiter(&server.url());
-    let gave_up = tokio::time::timeout(DEADLINE / 4, reserve(&limiter)).await;
-    assert!(gave_up.is_err());
-    support::eventually("the reservation is settled", || server.commands().len() > 1).await;
+    let limiter = patient_limiter(&server.url());
+    tokio::select! {
+        decision = reserve(&limiter) => panic!("the caller did not go away: {decision:?}"),
+        () = eventually("Redis was asked", || server.commands().len() == 1) => {}
+    }
+    eventually("the reservation is settled", || server.commands().len() > 1).await;
     assert_eq!(server.commands()[1], format!("MAILRL.RELEASE {KEY} 17-3"));
 }
 
 #[tokio::test]
 async fn a_thousand_failures_are_logged_once_a_second() {
     let log = CapturedLog::start();
-    let limiter = limiter(&format!("redis://127.0.0.1:{}", free_port()));
+    let limiter = patient_limiter(&format!("redis://127.0.0.1:{}", free_port()));
     let start = Instant::now();
     for _ in 0..1000 {
         fail_open(&limiter).await;
@@ -421,77 +300,6 @@ async fn the_return_of_redis_is_logged() {
     assert_eq!(entries.len(), 1);
     assert_eq!(entries[0].0, "INFO");
     assert_eq!(entries[0].1["failures"], 2);
-}
-
-/// The most connections that were made within any one second.
-fn most_in_a_second(connections: &[Instant]) -> usize {
-    let within = |start: Instant| {
-        connections
-            .iter()
-            .filter(|at| **at >= start && at.duration_since(start) < Duration::from_millis(990))
-            .count()
-    };
-    connections.iter().map(|start| within(*start)).max().unwrap_or(0)
-}
-
-async fn call_for_three_seconds(server: &FakeRedis) {
-    let limiter = patient_limiter(&server.url());
-    let start = Instant::now();
-    while start.elapsed() < Duration::from_secs(3) {
-        let calls = (0..20).map(|_| {
-            let limiter = limiter.clone();
-            tokio::spawn(async move { reserve(&limiter).await })
-        });
-        for call in calls.collect::<Vec<_>>() {
-            let _ = call.await.unwrap();
-        }
-        tokio::time::sleep(Duration::from_millis(2)).await;
-    }
-}
-
-#[tokio::test]
-async fn a_redis_that_hangs_up_is_not_stormed() {
-    let server = FakeRedis::start_with_greeting(
-        || Reply::BytesThenClose(String::new()),
-        |_| unreachable!("nobody gets so far"),
-    )
-    .await;
-    call_for_three_seconds(&server).await;
-    let connections = server.connections();
-    assert!(
-        (2..=7).contains(&connections.len()),
-        "{} connections",
-        connections.len()
-    );
-    assert!(most_in_a_second(&connections) <= 2);
-}
-
-#[tokio::test]
-async fn a_redis_that_hangs_up_after_each_answer_is_not_stormed() {
-    let server = FakeRedis::start(|_| Reply::BytesThenClose(allowed("1-1"))).await;
-    call_for_three_seconds(&server).await;
-    let connections = server.connections();
-    assert!(
-        (2..=7).contains(&connections.len()),
-        "{} connections",
-        connections.len()
-    );
-    assert!(most_in_a_second(&connections) <= 2);
-}
-
-#[tokio::test]
-async fn many_calls_at_once_share_one_connection() {
-    let server = FakeRedis::start(|_| Reply::Bytes(allowed("1-1"))).await;
-    let limiter = patient_limiter(&server.url());
-    let calls = (0..200).map(|_| {
-        let limiter = limiter.clone();
-        tokio::spawn(async move { reserve(&limiter).await })
-    });
-    for call in calls.collect::<Vec<_>>() {
-        assert!(is_allowed(&call.await.unwrap()));
-    }
-    assert_eq!(server.connections().len(), 1);
-    assert_eq!(limiter.counts().allowed, 200);
 }
 
 #[tokio::test]

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::Command;
 
 use mailrl_client::{Decision, FailOpenCause};
-use support::{limiter, until};
+use support::{is_answered_without_module, patient_limiter, sooner_or_later};
 use test_support::{RedisServer, free_port};
 
 /// Names the server for the test that runs in a process of its own.
@@ -50,7 +50,7 @@ fn server_with_tls(directory: &Path) -> (RedisServer, String) {
 async fn a_certificate_that_nobody_vouches_for_fails_open() {
     let directory = tempfile::tempdir().unwrap();
     let (_server, url) = server_with_tls(directory.path());
-    until(&limiter(&url), |decision| {
+    sooner_or_later(&patient_limiter(&url), |decision| {
         matches!(decision, Decision::FailOpen(failure)
             if failure.cause == FailOpenCause::Unreachable && failure.error.contains("certificate"))
     })
@@ -81,8 +81,5 @@ fn a_certificate_that_the_system_trusts_is_taken() {
 async fn client_in_a_process_of_its_own() {
     let url = std::env::var(URL).expect("started by the other test");
     // The server has no module; that it says so shows that it was reached.
-    until(&limiter(&url), |decision| {
-        matches!(decision, Decision::FailOpen(failure) if failure.cause == FailOpenCause::ModuleMissing)
-    })
-    .await;
+    sooner_or_later(&patient_limiter(&url), is_answered_without_module).await;
 }

@@ -12,7 +12,10 @@ use mailrl_client::{
 use redis::cmd;
 use support::log::CapturedLog;
 use support::mailbox_state::{MailboxState, server, state, used};
-use support::{KEY, MAILBOX, PATIENT, allowed, fail_open, limiter, mailbox, patient_limiter, reserve, until};
+use support::{
+    DEADLINE, KEY, MAILBOX, PATIENT, allowed, fail_open, is_allowed, limiter, mailbox, patient_limiter,
+    reserve, until,
+};
 use test_support::RedisServer;
 
 const FIVE_A_MINUTE: Limits = Limits {
@@ -25,10 +28,6 @@ fn denial(decision: Decision) -> Denial {
         Decision::Denied(denial) => denial,
         other => panic!("not denied: {other:?}"),
     }
-}
-
-fn is_allowed(decision: &Decision) -> bool {
-    matches!(decision, Decision::Allowed(_))
 }
 
 fn configure(server: &RedisServer, name: &str, value: &str) {
@@ -88,7 +87,7 @@ async fn a_full_minute_denies_and_is_logged() {
     let limiter = MailRateLimiter::new(config).unwrap();
     for _ in 0..5 {
         let decision = limiter.check_and_reserve(&mailbox(), 1, &FIVE_A_MINUTE).await;
-        assert!(matches!(decision, Decision::Allowed(_)), "{decision:?}");
+        assert!(is_allowed(&decision), "{decision:?}");
     }
     let denial = denial(limiter.check_and_reserve(&mailbox(), 1, &FIVE_A_MINUTE).await);
     assert_eq!(denial.reason, DenialReason::Minute);
@@ -127,7 +126,7 @@ async fn the_fourth_send_at_once_is_denied_until_a_place_comes_free() {
 #[tokio::test]
 async fn a_reservation_that_nobody_settles_ends_with_its_lease() {
     let server = server();
-    let lease = Duration::from_millis(300);
+    let lease = Duration::from_secs(1);
     let config = RateLimiterConfig::new(server.url())
         .concurrent(Some(1))
         .lease(lease)
@@ -246,7 +245,7 @@ async fn a_redis_that_is_loading_says_so() {
     configure(&server, "key-load-delay", "10000");
     let reload = std::thread::spawn(move || cmd("DEBUG").arg("RELOAD").exec(&mut connection));
 
-    let limiter = limiter(&server.url());
+    let limiter = patient_limiter(&server.url());
     until(
         &limiter,
         |decision| matches!(decision, Decision::FailOpen(failure) if failure.cause == FailOpenCause::Loading),
@@ -331,7 +330,7 @@ async fn a_foreign_value_fails_open_for_its_mailbox_alone() {
         }
         let other = Mailbox::new("other@example.com");
         let decision = limiter.check_and_reserve(&other, 1, &Limits::default()).await;
-        assert!(matches!(decision, Decision::Allowed(_)), "{decision:?}");
+        assert!(is_allowed(&decision), "{decision:?}");
     }
 }
 
@@ -339,11 +338,14 @@ async fn a_foreign_value_fails_open_for_its_mailbox_alone() {
 async fn a_decision_takes_a_small_part_of_its_deadline() {
     let server = server();
     let limiter = patient_limiter(&server.url());
-    let start = Instant::now();
+    let mut took = Vec::new();
     for _ in 0..100 {
+        let start = Instant::now();
         let reservation = allowed(&limiter).await;
+        took.push(start.elapsed());
         limiter.release(&reservation).await.unwrap();
     }
-    let each = start.elapsed() / 200;
-    assert!(each < Duration::from_millis(20), "{each:?} a call");
+    took.sort();
+    let median = took[took.len() / 2];
+    assert!(median < DEADLINE / 5, "{median:?}");
 }

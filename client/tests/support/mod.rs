@@ -6,11 +6,14 @@
 pub mod fake_redis;
 pub mod log;
 pub mod mailbox_state;
+pub mod other_program;
 pub mod scripted_mailer;
 
 use std::time::{Duration, Instant};
 
-use mailrl_client::{Decision, FailOpen, Limits, MailRateLimiter, Mailbox, RateLimiterConfig, Reservation};
+use mailrl_client::{
+    Decision, FailOpen, FailOpenCause, Limits, MailRateLimiter, Mailbox, RateLimiterConfig, Reservation,
+};
 
 /// The deadline of [`limiter`], that of the defaults.
 pub const DEADLINE: Duration = Duration::from_millis(100);
@@ -20,6 +23,9 @@ pub const PATIENT: Duration = Duration::from_secs(5);
 
 /// What a busy machine may add to a deadline.
 pub const SLACK: Duration = Duration::from_millis(600);
+
+/// After so long a test no longer waits for what should have come at once.
+const LONG: Duration = Duration::from_secs(20);
 
 /// How soon Redis's return has to be noticed.
 pub const NOTICED_WITHIN: Duration = Duration::from_secs(2);
@@ -52,6 +58,15 @@ pub async fn allowed(limiter: &MailRateLimiter) -> Reservation {
     }
 }
 
+pub fn is_allowed(decision: &Decision) -> bool {
+    matches!(decision, Decision::Allowed(_))
+}
+
+/// A server without the module answers, and that is its answer.
+pub fn is_answered_without_module(decision: &Decision) -> bool {
+    matches!(decision, Decision::FailOpen(failure) if failure.cause == FailOpenCause::ModuleMissing)
+}
+
 /// Reserves, which has to fail open within the deadline.
 pub async fn fail_open(limiter: &MailRateLimiter) -> FailOpen {
     let start = Instant::now();
@@ -64,8 +79,18 @@ pub async fn fail_open(limiter: &MailRateLimiter) -> FailOpen {
     }
 }
 
-/// Reserves every 20 ms until the decision is as wanted; panics when it takes too long.
+/// Reserves every 20 ms until the decision is as wanted, which has to be as soon as Redis's return is
+/// to be noticed.
 pub async fn until(limiter: &MailRateLimiter, is_wanted: impl Fn(&Decision) -> bool) {
+    until_within(NOTICED_WITHIN, limiter, is_wanted).await;
+}
+
+/// As [`until`], where nothing returns and it does not matter how long a busy machine takes.
+pub async fn sooner_or_later(limiter: &MailRateLimiter, is_wanted: impl Fn(&Decision) -> bool) {
+    until_within(LONG, limiter, is_wanted).await;
+}
+
+async fn until_within(limit: Duration, limiter: &MailRateLimiter, is_wanted: impl Fn(&Decision) -> bool) {
     let start = Instant::now();
     loop {
         let decision = reserve(limiter).await;
@@ -73,7 +98,7 @@ pub async fn until(limiter: &MailRateLimiter, is_wanted: impl Fn(&Decision) -> b
             return;
         }
         assert!(
-            start.elapsed() < NOTICED_WITHIN,
+            start.elapsed() < limit,
             "after {:?} still {decision:?}",
             start.elapsed()
         );
@@ -81,11 +106,11 @@ pub async fn until(limiter: &MailRateLimiter, is_wanted: impl Fn(&Decision) -> b
     }
 }
 
-/// Waits until something holds; panics when it takes longer than a patient second or three.
+/// Waits until something holds; panics when it does not come to hold at all.
 pub async fn eventually(what: &str, holds: impl Fn() -> bool) {
     let start = Instant::now();
     while !holds() {
-        assert!(start.elapsed() < Duration::from_secs(3), "never: {what}");
+        assert!(start.elapsed() < LONG, "never: {what}");
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
 }

@@ -28,6 +28,9 @@ use super::token::{AccessToken, TokenSource};
 /// page of `sendMail` say 4 MB, and count the base64.
 const LARGEST_REQUEST: usize = 4 * 1024 * 1024;
 
+/// The largest mail that Graph takes, in bytes of MIME: 3 MiB, which are 4 MiB in base64.
+pub const LARGEST_MAIL: usize = LARGEST_REQUEST / 4 * 3;
+
 /// Sends mail through Microsoft Graph; see the [module](super) for what it promises.
 ///
 /// It needs the application permission `Mail.Send`. A clone shares connections and token.

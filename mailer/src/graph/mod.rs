@@ -61,5 +61,5 @@ mod token;
 
 pub use builder::{GraphConfigError, MicrosoftGraphMailerBuilder};
 pub use error::GraphError;
-pub use mailer::{GraphAccepted, MicrosoftGraphMailer};
+pub use mailer::{GraphAccepted, LARGEST_MAIL, MicrosoftGraphMailer};
 pub use secret::Secret;

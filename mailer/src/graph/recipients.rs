@@ -5,7 +5,8 @@ use std::collections::HashSet;
 use std::ops::Range;
 
 use lettre::address::{Address, Envelope};
-use mail_parser::{HeaderName, MessageParser};
+
+use crate::headers::Headers;
 
 /// RFC 5322, section 2.1.1: lines should not exceed 78 characters.
 const LONGEST_LINE: usize = 76;
@@ -54,58 +55,7 @@ pub(super) fn address<'m>(envelope: &Envelope, mail: &'m [u8]) -> Result<Cow<'m,
     Ok(Cow::Owned(addressed))
 }
 
-struct Headers {
-    recipients: Vec<String>,
-    /// Where the value of the first `Bcc` stands, from its colon to the end of its last line.
-    bcc: Option<Range<usize>>,
-    /// Where the last header ends.
-    end: usize,
-}
-
 impl Headers {
-    fn read(mail: &[u8]) -> Self {
-        let found = Self::parse(mail);
-        if found.end < mail.len() || mail.ends_with(b"\n") {
-            return found;
-        }
-        // The parser does not see the value of a last header that has no line end.
-        let mut found = Self::parse(&[mail, b"\n"].concat());
-        found.bcc = found.bcc.map(|value| value.start..value.end.min(mail.len()));
-        found
-    }
-
-    fn parse(mail: &[u8]) -> Self {
-        let parser = MessageParser::new()
-            .header_address(HeaderName::To)
-            .header_address(HeaderName::Cc)
-            .header_address(HeaderName::Bcc)
-            .default_header_ignore();
-        let mut found = Self {
-            recipients: Vec::new(),
-            bcc: None,
-            end: 0,
-        };
-        let message = parser.parse_headers(mail);
-        for header in message.iter().flat_map(mail_parser::Message::headers) {
-            found.end = header.offset_end as usize;
-            if !matches!(header.name, HeaderName::To | HeaderName::Cc | HeaderName::Bcc) {
-                continue;
-            }
-            if header.name == HeaderName::Bcc && found.bcc.is_none() {
-                found.bcc = Some(header.offset_start as usize..header.offset_end as usize);
-            }
-            let addresses = header
-                .value
-                .as_address()
-                .into_iter()
-                .flat_map(mail_parser::Address::iter);
-            found
-                .recipients
-                .extend(addresses.filter_map(|one| one.address.as_deref().map(str::to_owned)));
-        }
-        found
-    }
-
     fn folded(&self) -> HashSet<String> {
         self.recipients.iter().map(|one| folded(one)).collect()
     }
