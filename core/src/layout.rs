@@ -16,6 +16,7 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
 use crate::changes::Changes;
 use crate::error::BadState;
+use crate::limits::Lane;
 use crate::value::Value;
 use crate::window::{Window, WindowKind};
 
@@ -44,13 +45,31 @@ pub(crate) struct Overrides {
 #[derive(Debug, Clone, Copy, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
 #[repr(C)]
 pub(crate) struct Turns {
-    /// When the last one in the queue comes back, in ms since 1970; 0: no queue.
-    pub last_at: U64,
+    /// When the last one in the queue comes back, in µs since 1970; 0: no queue.
+    pub last_us: U64,
     /// When the current period began, in ms since 1970.
     pub period_start: U64,
     /// How many were allowed in the current period.
     pub allowed: U32,
     pub reserved: U32,
+}
+
+/// A window's queues.
+#[derive(Debug, Clone, Copy, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
+#[repr(C)]
+pub(crate) struct Lanes {
+    pub normal: Turns,
+    pub bulk: Turns,
+}
+
+impl Lanes {
+    /// The queue of a lane.
+    pub fn of(&mut self, lane: Lane) -> &mut Turns {
+        match lane {
+            Lane::Normal => &mut self.normal,
+            Lane::Bulk => &mut self.bulk,
+        }
+    }
 }
 
 /// What is seldom written.
@@ -66,8 +85,10 @@ pub(crate) struct Header {
     reserved_2: U32,
     /// Nobody sends before this time, in ms since 1970.
     pub paused_until: U64,
-    /// Of the minute window (normal, bulk), then of the day window (normal, bulk).
-    pub turns: [Turns; 4],
+    /// The queues of the minute window.
+    pub minute_turns: Lanes,
+    /// The queues of the day window.
+    pub day_turns: Lanes,
 }
 
 /// The newest slot of a window.

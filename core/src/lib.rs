@@ -11,10 +11,10 @@
 //! | [`status`] | somebody wants to know |
 //!
 //! ```
-//! use mailrl_core::{Config, Request, Verdict, Wish, reserve};
+//! use mailrl_core::{Config, Lane, Request, Verdict, Wish, reserve};
 //!
 //! let mut value = Vec::new();
-//! let request = Request { recipients: 3, wish: Wish::default(), lease_ms: 120_000 };
+//! let request = Request { recipients: 3, wish: Wish::default(), lane: Lane::Normal, lease_ms: 120_000 };
 //! let answer = reserve(&mut value, &Config::default(), &request, 1_800_000_000_000)?;
 //! assert!(matches!(answer.verdict, Verdict::Allowed(_)));
 //! assert_eq!((answer.minute_left, answer.day_left), (24, 8_997));
@@ -31,6 +31,7 @@
 
 mod changes;
 mod close;
+mod denial;
 mod error;
 pub mod expiry;
 mod id;
@@ -42,7 +43,10 @@ mod reservation;
 mod reserve;
 mod room;
 mod status;
+mod turns;
+mod used;
 mod value;
+mod verdict;
 mod window;
 
 pub use changes::{Changes, Ranges};
@@ -50,12 +54,13 @@ pub use close::{commit, release};
 pub use error::BadState;
 pub use id::ReservationId;
 pub use layout::SHORTEST_VALUE;
-pub use limits::{Config, Wish};
+pub use limits::{Config, Lane, Wish};
 pub use pause::{MOST_PAUSE_MS, Paused, pause};
 pub use reservation::{MOST_LEASE_MS, MOST_OPEN};
-pub use reserve::{
-    Answer, CONCURRENT_HINT_MS, MOST_RETRY_AFTER_MS, OVERRIDE_WAIT_MS, Reason, Request, Verdict, reserve,
-};
+pub use reserve::reserve;
 pub use status::{Status, WindowStatus, status};
 pub use value::Value;
+pub use verdict::{
+    Answer, CONCURRENT_HINT_MS, MOST_RETRY_AFTER_MS, OVERRIDE_WAIT_MS, Reason, Request, Verdict,
+};
 pub use window::{Shape, WindowKind};

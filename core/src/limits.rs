@@ -13,6 +13,10 @@ pub struct Config {
     pub per_day: u32,
     /// How the windows are cut.
     pub kind: WindowKind,
+    /// Whether each denial gets a turn of its own.
+    pub pacing: bool,
+    /// What bulk mail may use of every window, in hundredths of its limit, from 1 to 100.
+    pub bulk_share: u32,
 }
 
 impl Default for Config {
@@ -23,6 +27,8 @@ impl Default for Config {
             per_minute: 25,
             per_day: 9_000,
             kind: WindowKind::Calendar,
+            pacing: true,
+            bulk_share: 80,
         }
     }
 }
@@ -39,7 +45,17 @@ pub struct Wish {
     pub concurrent: Option<u32>,
 }
 
-/// The limits that are in force for one call.
+/// Which mail leaves room for which.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Lane {
+    /// Mail that somebody waits for.
+    #[default]
+    Normal,
+    /// Mail in bulk: it leaves the last part of every window to other mail, and queues apart.
+    Bulk,
+}
+
+/// The limits that are in force for one call, of its lane.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct InForce {
     pub per_minute: u32,
@@ -50,16 +66,28 @@ pub(crate) struct InForce {
 }
 
 impl InForce {
-    pub fn of(config: &Config, wish: &Wish, overrides: Option<&Overrides>) -> Self {
+    pub fn of(config: &Config, wish: &Wish, lane: Lane, overrides: Option<&Overrides>) -> Self {
         let by_operator = |field: fn(&Overrides) -> u32| overrides.map(field).filter(|&limit| limit != 0);
+        let per_minute = wish.per_minute.unwrap_or(config.per_minute);
         let per_day = wish.per_day.unwrap_or(config.per_day);
+        let of_lane = |limit: u32| match lane {
+            Lane::Normal => limit,
+            Lane::Bulk => share(limit, config.bulk_share),
+        };
         Self {
-            per_minute: by_operator(|o| o.per_minute.get())
-                .or(wish.per_minute)
-                .unwrap_or(config.per_minute),
-            per_day: by_operator(|o| o.per_day.get()).unwrap_or(per_day),
+            per_minute: of_lane(by_operator(|o| o.per_minute.get()).unwrap_or(per_minute)),
+            per_day: of_lane(by_operator(|o| o.per_day.get()).unwrap_or(per_day)),
             concurrent: by_operator(|o| o.concurrent.get()).or(wish.concurrent),
-            per_day_without_override: per_day,
+            per_day_without_override: of_lane(per_day),
         }
     }
+}
+
+/// This many hundredths of a limit, rounded down, at least 1.
+fn share(limit: u32, percent: u32) -> u32 {
+    let share = u64::from(limit)
+        .saturating_mul(percent.into())
+        .checked_div(100)
+        .unwrap_or_default();
+    u32::try_from(share).unwrap_or(limit).max(1)
 }

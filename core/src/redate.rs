@@ -78,9 +78,9 @@ fn date_back(parts: &mut Parts<'_>, now_ms: u64) {
         .header
         .paused_until
         .set(paused_until.min(latest_pause(now_ms)));
-    for turns in &mut parts.header.turns {
-        turns.last_at.set(earlier(turns.last_at.get()));
-        turns.period_start.set(earlier(turns.period_start.get()));
+    for lanes in [&mut parts.header.minute_turns, &mut parts.header.day_turns] {
+        lanes.normal.date_back(step);
+        lanes.bulk.date_back(step);
     }
     parts.log.head.earliest_end_s.set(0);
     parts.clock.set(now_ms);

@@ -2,7 +2,7 @@
 
 use crate::error::BadState;
 use crate::layout::{FEWEST_PLACES, Parts, clear};
-use crate::limits::{Config, InForce, Wish};
+use crate::limits::{Config, InForce, Lane, Wish};
 use crate::redate::settle;
 use crate::window::{Window, WindowKind};
 
@@ -47,7 +47,7 @@ pub fn status(value: &[u8], config: &Config, now_ms: u64) -> Result<Status, BadS
     settle(&mut copy, config.kind, now_ms)?;
     let parts = Parts::of(&mut copy)?;
     let overrides = parts.header.overrides;
-    let limits = InForce::of(config, &Wish::default(), Some(&overrides));
+    let limits = InForce::of(config, &Wish::default(), Lane::Normal, Some(&overrides));
     let given = |limit: u32| Some(limit).filter(|&limit| limit != 0);
     Ok(Status {
         kind: parts.kind,

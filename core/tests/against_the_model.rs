@@ -4,8 +4,8 @@
 mod model;
 
 use mailrl_core::{
-    Changes, Config, Request, ReservationId, Verdict, WindowKind, Wish, commit, pause, release, reserve,
-    status,
+    Changes, Config, Lane, Request, ReservationId, Verdict, WindowKind, Wish, commit, pause, release,
+    reserve, status,
 };
 use model::{Expected, Model};
 use proptest::prelude::*;
@@ -17,6 +17,7 @@ enum Step {
         per_minute: Option<u32>,
         per_day: Option<u32>,
         concurrent: Option<u32>,
+        lane: Lane,
         lease_ms: u32,
     },
     Release(prop::sample::Index),
@@ -32,9 +33,9 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     let small_limit = || prop::option::weighted(0.3, 1_u32..12);
     let step = prop_oneof![
         10 => (1_u32..8, small_limit(), prop::option::weighted(0.3, 4_u32..60), prop::option::weighted(0.4, 1_u32..6),
-               prop_oneof![3 => Just(120_000), 1 => 1_u32..400_000])
-            .prop_map(|(recipients, per_minute, per_day, concurrent, lease_ms)| Step::Reserve {
-                recipients, per_minute, per_day, concurrent, lease_ms
+               prop_oneof![2 => Just(Lane::Normal), 1 => Just(Lane::Bulk)], prop_oneof![3 => Just(120_000), 1 => 1_u32..400_000])
+            .prop_map(|(recipients, per_minute, per_day, concurrent, lane, lease_ms)| Step::Reserve {
+                recipients, per_minute, per_day, concurrent, lane, lease_ms
             }),
         3 => any::<prop::sample::Index>().prop_map(Step::Release),
         3 => any::<prop::sample::Index>().prop_map(Step::Commit),
@@ -68,15 +69,15 @@ proptest! {
     fn every_answer_is_the_models(steps in steps(), rolling in any::<bool>(), start in 1_700_000_000_000_u64..1_700_200_000_000) {
         let mut now = start;
         let kind = if rolling { WindowKind::Rolling } else { WindowKind::Calendar };
-        let mut config = Config { per_minute: 6, per_day: 40, kind };
+        let mut config = Config { per_minute: 6, per_day: 40, kind, pacing: false, bulk_share: 80 };
         let mut model = Model::new(config.kind);
         let (mut value, mut replica) = (Vec::new(), Vec::new());
         let mut ids: Vec<ReservationId> = Vec::new();
         for step in steps {
             let before = value.clone();
             match step {
-                Step::Reserve { recipients, per_minute, per_day, concurrent, lease_ms } => {
-                    let request = Request { recipients, wish: Wish { per_minute, per_day, concurrent }, lease_ms };
+                Step::Reserve { recipients, per_minute, per_day, concurrent, lane, lease_ms } => {
+                    let request = Request { recipients, wish: Wish { per_minute, per_day, concurrent }, lane, lease_ms };
                     let answer = reserve(&mut value, &config, &request, now).unwrap();
                     let expected = model.reserve(&config, &request, now);
                     prop_assert_eq!(

@@ -2,7 +2,7 @@
 //! left as it is.
 
 use mailrl_core::{
-    BadState, Config, Request, ReservationId, SHORTEST_VALUE, Verdict, WindowKind, Wish, commit, pause,
+    BadState, Config, Lane, Request, ReservationId, SHORTEST_VALUE, Verdict, WindowKind, Wish, commit, pause,
     release, reserve, status,
 };
 use proptest::prelude::*;
@@ -17,6 +17,7 @@ fn request(recipients: u32) -> Request {
     Request {
         recipients,
         wish,
+        lane: Lane::Normal,
         lease_ms: 120_000,
     }
 }
@@ -138,6 +139,8 @@ fn the_largest_numbers_overflow_nothing() {
         per_minute: u32::MAX,
         per_day: u32::MAX,
         kind: WindowKind::Rolling,
+        pacing: false,
+        bulk_share: 80,
     };
     for now in [0, 1, NOW, u64::MAX] {
         let mut value = Vec::new();

@@ -3,8 +3,8 @@
 use proptest::prelude::*;
 
 use mailrl_core::{
-    Changes, Config, MOST_OPEN, Request, ReservationId, SHORTEST_VALUE, Verdict, WindowKind, Wish, commit,
-    release, reserve, status,
+    Changes, Config, Lane, MOST_OPEN, Request, ReservationId, SHORTEST_VALUE, Verdict, WindowKind, Wish,
+    commit, release, reserve, status,
 };
 
 const NOW: u64 = 1_700_000_000_000;
@@ -12,12 +12,15 @@ const PLENTY: Config = Config {
     per_minute: 1_000_000,
     per_day: 1_000_000,
     kind: WindowKind::Calendar,
+    pacing: false,
+    bulk_share: 80,
 };
 
 fn make(value: &mut Vec<u8>, lease_ms: u32, now: u64) -> ReservationId {
     let request = Request {
         recipients: 1,
         wish: Wish::default(),
+        lane: Lane::Normal,
         lease_ms,
     };
     match reserve(value, &PLENTY, &request, now).unwrap().verdict {
@@ -193,7 +196,7 @@ proptest! {
                     continue;
                 }
                 Step::Make(lease_ms) => {
-                    let request = Request { recipients: 1, wish: Wish::default(), lease_ms };
+                    let request = Request { recipients: 1, wish: Wish::default(), lane: Lane::Normal, lease_ms };
                     let answer = reserve(&mut value, &PLENTY, &request, now).unwrap();
                     let Verdict::Allowed(id) = answer.verdict else { panic!("plenty is left") };
                     made.push((id, now + u64::from(lease_ms)));

@@ -1,6 +1,6 @@
 //! Who is denied and waits exactly as long as told is allowed, and not a millisecond earlier.
 
-use mailrl_core::{Config, Reason, Request, Verdict, WindowKind, Wish, pause, reserve};
+use mailrl_core::{Config, Lane, Reason, Request, Verdict, WindowKind, Wish, pause, reserve};
 use proptest::prelude::*;
 
 const DAY_MS: u64 = 86_400_000;
@@ -10,6 +10,7 @@ fn ask(value: &mut Vec<u8>, config: &Config, recipients: u32, now: u64) -> Verdi
     let request = Request {
         recipients,
         wish: Wish::default(),
+        lane: Lane::Normal,
         lease_ms: 1_000,
     };
     reserve(value, config, &request, now).unwrap().verdict
@@ -31,6 +32,8 @@ fn a_full_calendar_minute_opens_with_the_next_one() {
         per_minute: 2,
         per_day: 100,
         kind: WindowKind::Calendar,
+        pacing: false,
+        bulk_share: 80,
     };
     let mut value = Vec::new();
     for _ in 0..2 {
@@ -61,6 +64,8 @@ fn a_full_calendar_day_opens_at_midnight_utc_of_a_leap_years_last_day_too() {
         per_minute: 10,
         per_day: 5,
         kind: WindowKind::Calendar,
+        pacing: false,
+        bulk_share: 80,
     };
     let mut value = Vec::new();
     assert!(matches!(ask(&mut value, &config, 5, now), Verdict::Allowed(_)));
@@ -77,6 +82,8 @@ fn a_rolling_minute_opens_when_enough_of_its_oldest_slots_have_left() {
         per_minute: 3,
         per_day: 100,
         kind: WindowKind::Rolling,
+        pacing: false,
+        bulk_share: 80,
     };
     let mut value = Vec::new();
     for after in [0, 10_400, 20_900] {
@@ -114,6 +121,8 @@ fn a_rolling_day_waits_for_as_many_slots_as_the_recipients_need() {
         per_minute: 100,
         per_day: 10,
         kind: WindowKind::Rolling,
+        pacing: false,
+        bulk_share: 80,
     };
     let mut value = Vec::new();
     for hour in 0..5_u64 {
@@ -138,6 +147,8 @@ fn the_reason_is_the_one_that_keeps_waiting_longest() {
         per_minute: 1,
         per_day: 1,
         kind: WindowKind::Calendar,
+        pacing: false,
+        bulk_share: 80,
     };
     let mut value = Vec::new();
     assert!(matches!(
@@ -177,7 +188,7 @@ proptest! {
         start in MIDNIGHT..MIDNIGHT + DAY_MS,
     ) {
         let kind = if rolling { WindowKind::Rolling } else { WindowKind::Calendar };
-        let config = Config { per_minute: 4, per_day: 60, kind };
+        let config = Config { per_minute: 4, per_day: 60, kind, pacing: false, bulk_share: 80 };
         let (mut value, mut now) = (Vec::new(), start);
         for (gap, recipients) in gaps {
             now += gap;

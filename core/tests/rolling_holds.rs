@@ -1,6 +1,6 @@
 //! Rolling windows hold for every 60 s and every 24 h, however they are aligned.
 
-use mailrl_core::{Config, Request, Verdict, WindowKind, Wish, commit, release, reserve};
+use mailrl_core::{Config, Lane, Request, Verdict, WindowKind, Wish, commit, release, reserve};
 use proptest::prelude::*;
 
 const HOUR_MS: u64 = 3_600_000;
@@ -87,6 +87,7 @@ fn play(visits: &[Visit], config: &Config) -> Vec<Arrival> {
         let request = Request {
             recipients: visit.recipients,
             wish: Wish::default(),
+            lane: Lane::Normal,
             lease_ms: LEASE_MS,
         };
         match reserve(&mut value, config, &request, now).unwrap().verdict {
@@ -121,7 +122,7 @@ proptest! {
 
     #[test]
     fn no_span_of_72_hours_is_over_a_limit(visits in visits(), per_minute in 3_u32..30, per_day in 200_u32..3_000) {
-        let config = Config { per_minute, per_day, kind: WindowKind::Rolling };
+        let config = Config { per_minute, per_day, kind: WindowKind::Rolling, pacing: false, bulk_share: 80 };
         let arrivals = play(&visits, &config);
         let minute = most_in_any_span(&arrivals, 60_000, |_| 1);
         let day = most_in_any_span(&arrivals, 24 * HOUR_MS, |&(_, recipients)| recipients);
@@ -137,6 +138,8 @@ fn a_calendar_window_lets_twice_as_much_through_around_the_minute() {
         per_minute: 5,
         per_day: 9_000,
         kind: WindowKind::Calendar,
+        pacing: false,
+        bulk_share: 80,
     };
     let mut value = Vec::new();
     let minute = START - START % 60_000;
@@ -145,6 +148,7 @@ fn a_calendar_window_lets_twice_as_much_through_around_the_minute() {
         let request = Request {
             recipients: 1,
             wish: Wish::default(),
+            lane: Lane::Normal,
             lease_ms: LEASE_MS,
         };
         if let Verdict::Allowed(_) = reserve(&mut value, &config, &request, now).unwrap().verdict {

@@ -1,7 +1,7 @@
 //! A naive mailbox: every counted message is remembered with the times it counts from, and each
 //! question is answered by looking at all of them. Slow, and too simple to be wrong.
 
-use mailrl_core::{Config, Reason, Request, Shape, Verdict, WindowKind};
+use mailrl_core::{Config, Lane, Reason, Request, Shape, Verdict, WindowKind};
 
 /// A counted message. Where a window has dropped it for good, its time there is `None`.
 #[derive(Debug, Clone)]
@@ -76,8 +76,12 @@ impl Model {
 
     pub fn reserve(&mut self, config: &Config, request: &Request, now: u64) -> Expected {
         self.settle(config.kind, now);
-        let per_minute = u64::from(request.wish.per_minute.unwrap_or(config.per_minute));
-        let per_day = request.wish.per_day.unwrap_or(config.per_day);
+        let of_lane = |limit: u32| match request.lane {
+            Lane::Normal => limit,
+            Lane::Bulk => (limit * config.bulk_share / 100).max(1),
+        };
+        let per_minute = u64::from(of_lane(request.wish.per_minute.unwrap_or(config.per_minute)));
+        let per_day = of_lane(request.wish.per_day.unwrap_or(config.per_day));
         let verdict = self.decide(per_minute, per_day, request, now);
         if let Verdict::Allowed(id) = verdict {
             self.next_seq += 1;

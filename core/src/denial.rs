@@ -1,0 +1,108 @@
+//! Why a message cannot go out now, and when it can.
+
+use crate::layout::Parts;
+use crate::limits::{Config, InForce};
+use crate::turns::Pace;
+use crate::used::Used;
+use crate::verdict::{CONCURRENT_HINT_MS, MOST_RETRY_AFTER_MS, OVERRIDE_WAIT_MS, Reason, Request, Verdict};
+
+/// Why the call cannot be allowed, if so. Changes nothing but the queue that it takes a turn in.
+pub(crate) fn denial(
+    parts: &mut Parts<'_>,
+    config: &Config,
+    limits: &InForce,
+    request: &Request,
+    used: Used,
+    now_ms: u64,
+) -> Option<Verdict> {
+    if request.recipients > limits.per_day {
+        let only_the_operator = request.recipients <= limits.per_day_without_override;
+        return Some(if only_the_operator {
+            Verdict::Denied {
+                reason: Reason::Day,
+                retry_after_ms: OVERRIDE_WAIT_MS,
+            }
+        } else {
+            Verdict::TooLarge {
+                per_day: limits.per_day,
+            }
+        });
+    }
+    if let Some((reason, opens_at)) = longest_wait(parts, limits, request, used, now_ms) {
+        let at = if config.pacing {
+            turn(parts, limits, request, reason, opens_at, now_ms)
+        } else {
+            opens_at
+        };
+        let retry_after_ms = at.saturating_sub(now_ms).clamp(1, MOST_RETRY_AFTER_MS);
+        return Some(Verdict::Denied {
+            reason,
+            retry_after_ms,
+        });
+    }
+    let places = usize::try_from(limits.concurrent?).unwrap_or(usize::MAX);
+    // Counts those whose lease is over only where it makes a difference.
+    let is_taken = usize::from(parts.log.head.open.get()) >= places && parts.log.open(now_ms) >= places;
+    is_taken.then_some(Verdict::Denied {
+        reason: Reason::Concurrent,
+        retry_after_ms: CONCURRENT_HINT_MS,
+    })
+}
+
+/// What keeps the caller waiting longest, and until when (ms since 1970).
+fn longest_wait(
+    parts: &Parts<'_>,
+    limits: &InForce,
+    request: &Request,
+    used: Used,
+    now_ms: u64,
+) -> Option<(Reason, u64)> {
+    let mut longest = None;
+    let mut wait = |reason, until: u64| {
+        if longest.is_none_or(|(_, latest)| until > latest) {
+            longest = Some((reason, until));
+        }
+    };
+    if used.minute >= limits.per_minute {
+        let now = parts.minute.shape.slot_of(now_ms);
+        wait(Reason::Minute, parts.minute.opens_at(now, limits.per_minute, 1));
+    }
+    if limits.per_day.saturating_sub(used.day) < request.recipients {
+        let now = parts.day.shape.slot_of(now_ms);
+        wait(
+            Reason::Day,
+            parts.day.opens_at(now, limits.per_day, request.recipients),
+        );
+    }
+    let paused_until = parts.header.paused_until.get();
+    if paused_until > now_ms {
+        wait(Reason::Paused, paused_until);
+    }
+    longest
+}
+
+/// The caller's own turn in the queue of what it waits for. Those who are paused queue up for the
+/// minute from the end of the pause.
+fn turn(
+    parts: &mut Parts<'_>,
+    limits: &InForce,
+    request: &Request,
+    reason: Reason,
+    opens_at: u64,
+    now_ms: u64,
+) -> u64 {
+    let header = &mut *parts.header;
+    let (lanes, pace, amount) = match reason {
+        Reason::Day => (
+            &mut header.day_turns,
+            Pace::of(parts.day.shape, limits.per_day),
+            request.recipients,
+        ),
+        _ => (
+            &mut header.minute_turns,
+            Pace::of(parts.minute.shape, limits.per_minute),
+            1,
+        ),
+    };
+    lanes.of(request.lane).take(pace, amount, opens_at, now_ms)
+}

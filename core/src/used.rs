@@ -1,0 +1,40 @@
+//! What both windows have counted.
+
+use crate::changes::Changes;
+use crate::layout::Parts;
+use crate::limits::InForce;
+use crate::verdict::{Answer, Verdict};
+
+/// Messages in the minute, recipients in the day.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Used {
+    pub minute: u32,
+    pub day: u32,
+}
+
+impl Used {
+    pub fn of(parts: &Parts<'_>, now_ms: u64) -> Self {
+        Self {
+            minute: parts.minute.used(parts.minute.shape.slot_of(now_ms)),
+            day: parts.day.used(parts.day.shape.slot_of(now_ms)),
+        }
+    }
+
+    /// With one more message.
+    pub fn and(self, recipients: u32) -> Self {
+        Self {
+            minute: self.minute.saturating_add(1),
+            day: self.day.saturating_add(recipients),
+        }
+    }
+
+    /// The answer to a call, with what is left.
+    pub fn answer(self, verdict: Verdict, limits: &InForce, changes: Changes) -> Answer {
+        Answer {
+            verdict,
+            minute_left: limits.per_minute.saturating_sub(self.minute),
+            day_left: limits.per_day.saturating_sub(self.day),
+            changes,
+        }
+    }
+}
