@@ -6,6 +6,7 @@
 //! | `MAILRL.RELEASE` | takes a reservation back: the send failed |
 //! | `MAILRL.COMMIT` | keeps it: the mail is out |
 //! | `MAILRL.PAUSE` | denies every message of a mailbox for a while |
+//! | `MAILRL.LIMITS` | overrides a mailbox's limits |
 //! | `MAILRL.STATUS` | shows how a mailbox stands |
 //!
 //! What is decided stands in `mailrl-core`; here is how it is called, stored and replicated.
@@ -41,6 +42,7 @@ static COMMANDS: &[&CommandSpec] = &[
     &commands::RELEASE,
     &commands::COMMIT,
     &commands::PAUSE,
+    &commands::LIMITS,
     &commands::STATUS,
     #[cfg(debug_assertions)]
     &commands::PANIC,

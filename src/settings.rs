@@ -10,6 +10,7 @@ use crate::redis::config::{self, Setting, Values};
 
 const LARGEST_LIMIT: i64 = u32::MAX as i64;
 const WINDOW_NAMES: &[&CStr] = &[c"calendar", c"rolling"];
+const NO_OR_YES: &[&CStr] = &[c"no", c"yes"];
 
 static PER_MINUTE: Setting = Setting {
     name: c"per-minute",
@@ -27,20 +28,32 @@ static WINDOW: Setting = Setting {
     value: AtomicI64::new(0),
 };
 
-static ALL: &[&Setting] = &[&PER_MINUTE, &RECIPIENTS_PER_DAY, &WINDOW];
+static PACING: Setting = Setting {
+    name: c"pacing",
+    values: Values::Names(NO_OR_YES),
+    value: AtomicI64::new(1),
+};
+static BULK_SHARE: Setting = Setting {
+    name: c"bulk-share",
+    values: Values::Range(1, 100),
+    value: AtomicI64::new(80),
+};
+
+static ALL: &[&Setting] = &[&PER_MINUTE, &RECIPIENTS_PER_DAY, &WINDOW, &PACING, &BULK_SHARE];
 
 /// What is configured now.
 pub fn current() -> Config {
-    let limit = |setting: &Setting| u32::try_from(setting.get()).unwrap_or(u32::MAX);
-    let kind = if WINDOW.get() == 0 {
-        WindowKind::Calendar
-    } else {
-        WindowKind::Rolling
-    };
+    let number = |setting: &Setting| u32::try_from(setting.get()).unwrap_or(u32::MAX);
     Config {
-        per_minute: limit(&PER_MINUTE),
-        per_day: limit(&RECIPIENTS_PER_DAY),
-        kind,
+        per_minute: number(&PER_MINUTE),
+        per_day: number(&RECIPIENTS_PER_DAY),
+        kind: if WINDOW.get() == 0 {
+            WindowKind::Calendar
+        } else {
+            WindowKind::Rolling
+        },
+        pacing: PACING.get() != 0,
+        bulk_share: number(&BULK_SHARE),
     }
 }
 

@@ -5,14 +5,36 @@ pub const AHEAD_AT_LEAST_MS: u64 = 25 * 3_600_000;
 /// The expiry is set this far ahead, in ms: so it is written at most once an hour.
 pub const AHEAD_MS: u64 = 26 * 3_600_000;
 
-/// The expiry to set with an allowed reservation, in ms since 1970; none if the one that the key
-/// has (`None`: somebody removed it) is good.
+/// How long a value is kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Lifetime {
+    /// Until some time after the mailbox stopped sending.
+    Expires,
+    /// For good: the operator's limits are kept in it.
+    Kept,
+}
+
+/// What is to be done about the expiry of a key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Expiry {
+    /// It is good as it is.
+    Stays,
+    /// It has to be this time, in ms since 1970.
+    At(u64),
+    /// There must be none.
+    Removed,
+}
+
+/// What is to be done about the expiry that a key has (`None`: it has none), when its mailbox sends
+/// or is changed.
 #[must_use]
-pub fn renewed(expires_at: Option<u64>, now_ms: u64) -> Option<u64> {
+pub fn due(lifetime: Lifetime, expires_at: Option<u64>, now_ms: u64) -> Expiry {
     let earliest = now_ms.saturating_add(AHEAD_AT_LEAST_MS);
     let latest = now_ms.saturating_add(AHEAD_MS);
-    match expires_at {
-        Some(at) if (earliest..=latest).contains(&at) => None,
-        _ => Some(latest),
+    match (lifetime, expires_at) {
+        (Lifetime::Kept, None) => Expiry::Stays,
+        (Lifetime::Kept, Some(_)) => Expiry::Removed,
+        (Lifetime::Expires, Some(at)) if (earliest..=latest).contains(&at) => Expiry::Stays,
+        (Lifetime::Expires, _) => Expiry::At(latest),
     }
 }

@@ -181,6 +181,7 @@ const _: () = assert!(size_of::<Header>() == 128 && size_of::<Hot>() == 44 && EN
 /// Where the parts of a value begin, by window kind.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Offsets {
+    pub overrides: usize,
     pub pause: usize,
     pub day_ring: usize,
     pub minute_ring: usize,
@@ -194,7 +195,8 @@ impl Offsets {
         let minute_ring = day_ring.saturating_add(kind.day().ring_len().saturating_mul(4));
         let hot = minute_ring.saturating_add(kind.minute().ring_len().saturating_mul(4));
         Self {
-            pause: 24,
+            overrides: std::mem::offset_of!(Header, overrides),
+            pause: std::mem::offset_of!(Header, paused_until),
             day_ring,
             minute_ring,
             hot,

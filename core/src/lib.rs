@@ -8,6 +8,7 @@
 //! | [`release`] | the send failed: gives the budget back |
 //! | [`commit`] | the mail is out: keeps the budget, frees its place among the concurrent sends |
 //! | [`pause`] | the provider said no: nobody sends for a while |
+//! | [`override_limits`] | the operator knows better |
 //! | [`status`] | somebody wants to know |
 //!
 //! ```
@@ -37,6 +38,7 @@ pub mod expiry;
 mod id;
 mod layout;
 mod limits;
+mod overrides;
 mod pause;
 mod redate;
 mod reservation;
@@ -55,6 +57,7 @@ pub use error::BadState;
 pub use id::ReservationId;
 pub use layout::SHORTEST_VALUE;
 pub use limits::{Config, Lane, Wish};
+pub use overrides::{Overridden, Override, override_limits};
 pub use pause::{MOST_PAUSE_MS, Paused, pause};
 pub use reservation::{MOST_LEASE_MS, MOST_OPEN};
 pub use reserve::reserve;

@@ -1,6 +1,7 @@
 //! What a mailbox may use: the operator's override, else the command's wish, else the module's
 //! configuration.
 
+use crate::expiry::Lifetime;
 use crate::layout::Overrides;
 use crate::window::WindowKind;
 
@@ -63,11 +64,13 @@ pub(crate) struct InForce {
     pub concurrent: Option<u32>,
     /// What `per_day` would be without the operator's override.
     pub per_day_without_override: u32,
+    /// How long a value with these overrides is kept.
+    pub lifetime: Lifetime,
 }
 
 impl InForce {
     pub fn of(config: &Config, wish: &Wish, lane: Lane, overrides: Option<&Overrides>) -> Self {
-        let by_operator = |field: fn(&Overrides) -> u32| overrides.map(field).filter(|&limit| limit != 0);
+        let by_operator = overrides.map(Overrides::wish).unwrap_or_default();
         let per_minute = wish.per_minute.unwrap_or(config.per_minute);
         let per_day = wish.per_day.unwrap_or(config.per_day);
         let of_lane = |limit: u32| match lane {
@@ -75,10 +78,11 @@ impl InForce {
             Lane::Bulk => share(limit, config.bulk_share),
         };
         Self {
-            per_minute: of_lane(by_operator(|o| o.per_minute.get()).unwrap_or(per_minute)),
-            per_day: of_lane(by_operator(|o| o.per_day.get()).unwrap_or(per_day)),
-            concurrent: by_operator(|o| o.concurrent.get()).or(wish.concurrent),
+            per_minute: of_lane(by_operator.per_minute.unwrap_or(per_minute)),
+            per_day: of_lane(by_operator.per_day.unwrap_or(per_day)),
+            concurrent: by_operator.concurrent.or(wish.concurrent),
             per_day_without_override: of_lane(per_day),
+            lifetime: overrides.map_or(Lifetime::Expires, Overrides::lifetime),
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::changes::Changes;
 use crate::error::BadState;
+use crate::expiry::Lifetime;
 use crate::layout::{FEWEST_PLACES, Offsets, Parts, clear};
 use crate::redate::settle;
 use crate::value::Value;
@@ -15,6 +16,8 @@ pub const MOST_PAUSE_MS: u32 = 86_400_000;
 pub struct Paused {
     /// When the pause ends, in ms since 1970; 0 if there is none.
     pub until: u64,
+    /// How long the value is kept.
+    pub lifetime: Lifetime,
     /// What changed and has to be replicated, if anything did.
     pub changes: Option<Changes>,
 }
@@ -34,6 +37,7 @@ pub fn pause(
         if pause_ms == 0 {
             return Ok(Paused {
                 until: 0,
+                lifetime: Lifetime::Expires,
                 changes: None,
             });
         }
@@ -42,13 +46,18 @@ pub fn pause(
     }
     settle(value, kind, now_ms)?;
     let mut parts = Parts::of(value.bytes())?;
+    let lifetime = parts.header.overrides.lifetime();
     let before = parts.header.paused_until.get();
     let until = match pause_ms {
         0 => 0,
         _ => before.max(now_ms.saturating_add(u64::from(pause_ms))),
     };
     if until == before {
-        return Ok(Paused { until, changes: None });
+        return Ok(Paused {
+            until,
+            lifetime,
+            changes: None,
+        });
     }
     parts.header.paused_until.set(until);
     // The moment that a later step of the clock is measured from.
@@ -59,6 +68,7 @@ pub fn pause(
     parts.replicate(&mut changes);
     Ok(Paused {
         until,
+        lifetime,
         changes: Some(changes),
     })
 }

@@ -30,9 +30,8 @@ pub struct Status {
     pub open: usize,
     /// For how long nobody sends, in ms from now; 0 if not paused.
     pub paused_for_ms: u64,
-    /// The operator's limits, where there are any: messages a minute, recipients a day, open
-    /// reservations at once.
-    pub overrides: [Option<u32>; 3],
+    /// The operator's limits, where there are any.
+    pub overrides: Wish,
 }
 
 /// Reads a mailbox's status from its value; an empty value is a mailbox that has used nothing.
@@ -48,18 +47,13 @@ pub fn status(value: &[u8], config: &Config, now_ms: u64) -> Result<Status, BadS
     let parts = Parts::of(&mut copy)?;
     let overrides = parts.header.overrides;
     let limits = InForce::of(config, &Wish::default(), Lane::Normal, Some(&overrides));
-    let given = |limit: u32| Some(limit).filter(|&limit| limit != 0);
     Ok(Status {
         kind: parts.kind,
         minute: window_status(&parts.minute, limits.per_minute, now_ms),
         day: window_status(&parts.day, limits.per_day, now_ms),
         open: parts.log.open(now_ms),
         paused_for_ms: parts.header.paused_until.get().saturating_sub(now_ms),
-        overrides: [
-            given(overrides.per_minute.get()),
-            given(overrides.per_day.get()),
-            given(overrides.concurrent.get()),
-        ],
+        overrides: overrides.wish(),
     })
 }
 

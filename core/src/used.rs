@@ -34,6 +34,7 @@ impl Used {
             verdict,
             minute_left: limits.per_minute.saturating_sub(self.minute),
             day_left: limits.per_day.saturating_sub(self.day),
+            lifetime: limits.lifetime,
             changes,
         }
     }

@@ -1,6 +1,7 @@
 //! What a call asks for, and what it is told.
 
 use crate::changes::Changes;
+use crate::expiry::Lifetime;
 use crate::id::ReservationId;
 use crate::limits::{Lane, Wish};
 
@@ -83,6 +84,8 @@ pub struct Answer {
     pub minute_left: u32,
     /// Recipients left in the day, for its lane.
     pub day_left: u32,
+    /// How long the value is kept.
+    pub lifetime: Lifetime,
     /// What the call changed and has to be replicated: all of a new value, nothing if it was not
     /// allowed.
     pub changes: Changes,

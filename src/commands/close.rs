@@ -1,5 +1,6 @@
 //! `MAILRL.RELEASE key reservation` and `MAILRL.COMMIT key reservation`
 
+use mailrl_core::expiry::Expiry;
 use mailrl_core::{BadState, Changes, ReservationId, WindowKind};
 
 use super::arguments::{key_name, reservation};
@@ -77,7 +78,7 @@ fn close<'a>(
     let closed = decide(&mut key, settings::current().kind, id, context.now_ms()).map_err(KeyError::from)?;
     if let Some(changes) = &closed {
         counter.increment();
-        key.publish(changes, None);
+        key.publish(changes, Expiry::Stays);
     }
     context.reply_integer(closed.is_some().into());
     Ok(())

@@ -4,6 +4,8 @@ mod arguments;
 mod close;
 #[cfg(debug_assertions)]
 mod panic;
+mod limits;
+mod options;
 mod pause;
 mod reserve;
 mod status;
@@ -11,13 +13,15 @@ mod status;
 pub use close::{COMMIT, RELEASE};
 #[cfg(debug_assertions)]
 pub use panic::PANIC;
+pub use limits::LIMITS;
 pub use pause::PAUSE;
 pub use reserve::RESERVE;
 pub use status::STATUS;
 
+use mailrl_core::Wish;
 use redis_module::raw;
 
-use crate::redis::KeyError;
+use crate::redis::{Context, KeyError};
 
 /// The key is read and written in place.
 const UPDATES_KEY: u32 =
@@ -49,6 +53,23 @@ impl From<KeyError> for String {
                 "WRONGTYPE the key holds no string, and a mailbox's state is one; use another key".into()
             }
             KeyError::BadState(error) => format!("BADSTATE {error}"),
+        }
+    }
+}
+
+/// Replies the operator's limits: a map, nil where there is none.
+fn reply_overrides(context: Context<'_>, limits: Wish) {
+    context.reply_map(3);
+    let named = [
+        ("per_minute", limits.per_minute),
+        ("recipients_per_day", limits.per_day),
+        ("concurrent", limits.concurrent),
+    ];
+    for (name, limit) in named {
+        context.reply_bulk(name);
+        match limit {
+            Some(limit) => context.reply_integer(limit.into()),
+            None => context.reply_null(),
         }
     }
 }

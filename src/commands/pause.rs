@@ -39,7 +39,7 @@ fn pause(context: Context<'_>, args: Args<'_>) -> Outcome {
         mailrl_core::pause(&mut key, settings::current().kind, pause_ms, now_ms).map_err(KeyError::from)?;
     if let Some(changes) = &paused.changes {
         counters::PAUSED.increment();
-        key.publish(changes, expiry::renewed(key.expires_at(), now_ms));
+        key.publish(changes, expiry::due(paused.lifetime, key.expires_at(), now_ms));
     }
     context.reply_integer(paused.until);
     Ok(())

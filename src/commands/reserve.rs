@@ -1,18 +1,18 @@
-//! `MAILRL.RESERVE key recipients [PERMINUTE n] [PERDAY n] [CONCURRENT n] [LEASE ms]`
+//! `MAILRL.RESERVE key recipients [PERMINUTE n] [PERDAY n] [CONCURRENT n] [LEASE ms] [BULK]`
 
 use std::ops::RangeInclusive;
 
-use mailrl_core::{Answer, Request, ReservationId, Verdict, Wish, expiry};
+use mailrl_core::{Answer, Lane, Request, ReservationId, Verdict, Wish, expiry};
 
-use super::arguments::{LIMIT, key_name, number, shown};
+use super::arguments::{LIMIT, key_name, number};
+use super::options::{Options, once};
 use super::{UPDATES_KEY, entry_point};
 use crate::redis::command::ArgumentKind;
 use crate::redis::context::Outcome;
 use crate::redis::{Args, Argument, CommandSpec, Context, Key, KeyError};
 use crate::{counters, settings};
 
-const USAGE: &str = "MAILRL.RESERVE key recipients [PERMINUTE n] [PERDAY n] [CONCURRENT n] [LEASE ms]";
-const CONCURRENT: RangeInclusive<u32> = 1..=1_024;
+const USAGE: &str = "MAILRL.RESERVE key recipients [PERMINUTE n] [PERDAY n] [CONCURRENT n] [LEASE ms] [BULK]";
 const LEASE_MS: RangeInclusive<u32> = 1..=3_600_000;
 const DEFAULT_LEASE_MS: u32 = 120_000;
 
@@ -50,6 +50,11 @@ pub static RESERVE: CommandSpec = CommandSpec {
             token: Some(c"LEASE"),
             kind: ArgumentKind::Integer,
         },
+        Argument {
+            name: c"bulk",
+            token: Some(c"BULK"),
+            kind: ArgumentKind::Token,
+        },
     ],
     handler: entry_point!(reserve),
 };
@@ -72,8 +77,8 @@ fn reserve(context: Context<'_>, args: Args<'_>) -> Outcome {
         Verdict::Denied { reason, .. } => counters::denied(reason).increment(),
         Verdict::Allowed(_) => {
             counters::ALLOWED.increment();
-            let expire_at = expiry::renewed(key.expires_at(), now_ms);
-            key.publish(&answer.changes, expire_at);
+            let expiry = expiry::due(answer.lifetime, key.expires_at(), now_ms);
+            key.publish(&answer.changes, expiry);
         }
     }
     reply(context, &answer);
@@ -104,31 +109,22 @@ fn parse(args: Args<'_>) -> Result<Request, String> {
     let recipients = number("recipients", args.get(2).unwrap_or_default(), &LIMIT)?;
     let mut wish = Wish::default();
     let mut lease_ms = None;
-    let mut index = 3;
-    while let Some(option) = args.get(index) {
-        let (name, place, range) = match option {
-            o if o.eq_ignore_ascii_case(b"PERMINUTE") => ("PERMINUTE", &mut wish.per_minute, LIMIT),
-            o if o.eq_ignore_ascii_case(b"PERDAY") => ("PERDAY", &mut wish.per_day, LIMIT),
-            o if o.eq_ignore_ascii_case(b"CONCURRENT") => ("CONCURRENT", &mut wish.concurrent, CONCURRENT),
-            o if o.eq_ignore_ascii_case(b"LEASE") => ("LEASE", &mut lease_ms, LEASE_MS),
-            _ => {
-                return Err(format!(
-                    "ERR unknown option '{}'; the form is {USAGE}",
-                    shown(option)
-                ));
-            }
-        };
-        let value = args
-            .get(index.saturating_add(1))
-            .ok_or_else(|| format!("ERR {name} lacks its value; the form is {USAGE}"))?;
-        if place.replace(number(name, value, &range)?).is_some() {
-            return Err(format!("ERR {name} is given twice; give it once"));
+    let mut bulk = None;
+    let mut options = Options::new(args, 3, USAGE);
+    while let Some(option) = options.next_name() {
+        if options.limit(option, &mut wish)? {
+            continue;
         }
-        index = index.saturating_add(2);
+        match option {
+            _ if option.eq_ignore_ascii_case(b"LEASE") => options.value("LEASE", &LEASE_MS, &mut lease_ms)?,
+            _ if option.eq_ignore_ascii_case(b"BULK") => once("BULK", &mut bulk, Lane::Bulk)?,
+            _ => return Err(options.unknown(option)),
+        }
     }
     Ok(Request {
         recipients,
         wish,
+        lane: bulk.unwrap_or_default(),
         lease_ms: lease_ms.unwrap_or(DEFAULT_LEASE_MS),
     })
 }

@@ -3,7 +3,7 @@
 use mailrl_core::{Status, WindowStatus};
 
 use super::arguments::key_name;
-use super::{READS_KEY, entry_point};
+use super::{READS_KEY, entry_point, reply_overrides};
 use crate::redis::context::Outcome;
 use crate::redis::{Args, CommandSpec, Context, Key, KeyError};
 use crate::settings;
@@ -44,17 +44,7 @@ fn reply(context: Context<'_>, status: &Status) {
     context.reply_bulk("paused_for_ms");
     context.reply_integer(status.paused_for_ms);
     context.reply_bulk("overrides");
-    context.reply_map(3);
-    for (name, limit) in ["per_minute", "recipients_per_day", "concurrent"]
-        .into_iter()
-        .zip(status.overrides)
-    {
-        context.reply_bulk(name);
-        match limit {
-            Some(limit) => context.reply_integer(limit.into()),
-            None => context.reply_null(),
-        }
-    }
+    reply_overrides(context, status.overrides);
 }
 
 fn reply_window(context: Context<'_>, window: WindowStatus) {

@@ -51,6 +51,8 @@ pub enum ArgumentKind {
     Integer,
     /// A text.
     Text,
+    /// Nothing but its word.
+    Token,
 }
 
 impl CommandSpec {
@@ -106,6 +108,7 @@ impl CommandSpec {
             let kind = match given.kind {
                 ArgumentKind::Integer => raw::RedisModuleCommandArgType_REDISMODULE_ARG_TYPE_INTEGER,
                 ArgumentKind::Text => raw::RedisModuleCommandArgType_REDISMODULE_ARG_TYPE_STRING,
+                ArgumentKind::Token => raw::RedisModuleCommandArgType_REDISMODULE_ARG_TYPE_PURE_TOKEN,
             };
             argument(given.name, given.token, kind)
         }));

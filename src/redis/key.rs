@@ -3,6 +3,7 @@
 
 use std::os::raw::{c_int, c_longlong};
 
+use mailrl_core::expiry::Expiry;
 use mailrl_core::{BadState, Changes, Value};
 use redis_module::raw;
 
@@ -95,10 +96,18 @@ impl<'a> Key<'a> {
 
     /// Says what a call changed: to those who watch the key, to replicas and to the append-only
     /// file. What is replicated are effects with absolute times, never the command.
-    pub fn publish(&mut self, changes: &Changes, expire_at: Option<u64>) {
-        if let Some(at) = expire_at {
-            // SAFETY: the key is open for writing.
-            unsafe { (self.api().set_abs_expire)(self.raw, to_signed(at)) };
+    pub fn publish(&mut self, changes: &Changes, expiry: Expiry) {
+        // SAFETY: the key is open for writing.
+        unsafe {
+            match expiry {
+                Expiry::Stays => {}
+                Expiry::At(ms) => {
+                    (self.api().set_abs_expire)(self.raw, to_signed(ms));
+                }
+                Expiry::Removed => {
+                    (self.api().set_abs_expire)(self.raw, raw::REDISMODULE_NO_EXPIRE.into());
+                }
+            }
         }
         match changes {
             Changes::Whole => self.replicate_whole(),
@@ -106,9 +115,7 @@ impl<'a> Key<'a> {
                 for range in ranges.iter() {
                     self.replicate_range(range.start, range.end);
                 }
-                if let Some(at) = expire_at {
-                    self.replicate_expiry(at);
-                }
+                self.replicate_expiry(expiry);
             }
         }
         // SAFETY: context and name are those of a running call.
@@ -164,17 +171,21 @@ impl<'a> Key<'a> {
         };
     }
 
-    fn replicate_expiry(&self, at: u64) {
+    fn replicate_expiry(&self, expiry: Expiry) {
+        let (context, name) = (self.context.raw, self.name.raw);
         // SAFETY: formats as above.
         unsafe {
-            (self.api().replicate)(
-                self.context.raw,
-                c"PEXPIREAT".as_ptr(),
-                c"sl".as_ptr(),
-                self.name.raw,
-                to_signed(at),
-            )
-        };
+            match expiry {
+                Expiry::Stays => {}
+                Expiry::At(ms) => {
+                    let (command, format) = (c"PEXPIREAT".as_ptr(), c"sl".as_ptr());
+                    (self.api().replicate)(context, command, format, name, to_signed(ms));
+                }
+                Expiry::Removed => {
+                    (self.api().replicate)(context, c"PERSIST".as_ptr(), c"s".as_ptr(), name);
+                }
+            }
+        }
     }
 
     /// Finds the string's bytes, after opening it and whenever its length has changed.

@@ -1,0 +1,92 @@
+//! `MAILRL.LIMITS key [PERMINUTE n] [PERDAY n] [CONCURRENT n] | RESET`
+
+use mailrl_core::{Override, Wish, expiry, override_limits};
+
+use super::arguments::key_name;
+use super::options::{Options, once};
+use super::{UPDATES_KEY, entry_point, reply_overrides};
+use crate::redis::command::ArgumentKind;
+use crate::redis::context::Outcome;
+use crate::redis::{Args, Argument, CommandSpec, Context, Key, KeyError};
+use crate::settings;
+
+const USAGE: &str = "MAILRL.LIMITS key [PERMINUTE n] [PERDAY n] [CONCURRENT n] | RESET";
+
+pub static LIMITS: CommandSpec = CommandSpec {
+    name: c"mailrl.limits",
+    summary:
+        c"Overrides the limits of one mailbox, for all callers and at once; without limits it shows them",
+    complexity: c"O(1)",
+    arity: -2,
+    flags: c"write fast",
+    acl: c"write fast",
+    key: UPDATES_KEY,
+    arguments: &[
+        Argument {
+            name: c"messages",
+            token: Some(c"PERMINUTE"),
+            kind: ArgumentKind::Integer,
+        },
+        Argument {
+            name: c"recipients",
+            token: Some(c"PERDAY"),
+            kind: ArgumentKind::Integer,
+        },
+        Argument {
+            name: c"reservations",
+            token: Some(c"CONCURRENT"),
+            kind: ArgumentKind::Integer,
+        },
+        Argument {
+            name: c"reset",
+            token: Some(c"RESET"),
+            kind: ArgumentKind::Token,
+        },
+    ],
+    handler: entry_point!(limits),
+};
+
+fn limits(context: Context<'_>, args: Args<'_>) -> Outcome {
+    let name = key_name(args, 2..=usize::MAX, USAGE)?;
+    let wanted = parse(args)?;
+    let mut key = Key::open(context, name)?;
+    let now_ms = context.now_ms();
+    let config = settings::current();
+    let overridden = override_limits(&mut key, config.kind, wanted, now_ms).map_err(KeyError::from)?;
+    if let Some(changes) = &overridden.changes {
+        key.publish(
+            changes,
+            expiry::due(overridden.lifetime, key.expires_at(), now_ms),
+        );
+    }
+    context.reply_map(2);
+    context.reply_bulk("overrides");
+    reply_overrides(context, overridden.limits);
+    context.reply_bulk("defaults");
+    context.reply_map(2);
+    context.reply_bulk("per_minute");
+    context.reply_integer(config.per_minute.into());
+    context.reply_bulk("recipients_per_day");
+    context.reply_integer(config.per_day.into());
+    Ok(())
+}
+
+fn parse(args: Args<'_>) -> Result<Override, String> {
+    let mut wish = Wish::default();
+    let mut reset = None;
+    let mut options = Options::new(args, 2, USAGE);
+    while let Some(option) = options.next_name() {
+        if options.limit(option, &mut wish)? {
+            continue;
+        }
+        if !option.eq_ignore_ascii_case(b"RESET") {
+            return Err(options.unknown(option));
+        }
+        once("RESET", &mut reset, ())?;
+    }
+    match (reset, wish == Wish::default()) {
+        (None, _) => Ok(Override::Set(wish)),
+        (Some(()), true) => Ok(Override::Reset),
+        (Some(()), false) => Err(format!("ERR RESET stands alone; the form is {USAGE}")),
+    }
+}
