@@ -2,18 +2,18 @@
 
 mod arguments;
 mod close;
-#[cfg(debug_assertions)]
-mod panic;
 mod limits;
 mod options;
+#[cfg(debug_assertions)]
+mod panic;
 mod pause;
 mod reserve;
 mod status;
 
 pub use close::{COMMIT, RELEASE};
+pub use limits::LIMITS;
 #[cfg(debug_assertions)]
 pub use panic::PANIC;
-pub use limits::LIMITS;
 pub use pause::PAUSE;
 pub use reserve::RESERVE;
 pub use status::STATUS;
