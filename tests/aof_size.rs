@@ -45,8 +45,8 @@ const USES: [Use; 7] = [
         commits: false,
     },
     Use {
-        name: "6 a minute, not committed",
-        every_ms: 10_000,
+        name: "10 a minute, not committed",
+        every_ms: 6_000,
         lease_ms: 120_000,
         commits: false,
     },

@@ -3,9 +3,8 @@
 use crate::changes::Changes;
 use crate::error::BadState;
 use crate::id::ReservationId;
-use crate::layout::{Entry, Offsets, Parts};
+use crate::layout::{Entry, Offsets, Parts, RECENT};
 use crate::redate::settle;
-use crate::reservation::entry_range;
 use crate::value::Value;
 use crate::window::WindowKind;
 
@@ -73,8 +72,10 @@ fn close(
 
     let mut changes = Changes::none();
     let offsets = Offsets::of(parts.kind);
-    changes.add(entry_range(offsets, place));
-    changes.add(offsets.hot..offsets.entries);
+    if place >= RECENT {
+        changes.add(offsets.place(place));
+    }
+    changes.add(offsets.hot..offsets.hot_end);
     settle_budget(&mut parts, &closed, &mut changes);
     parts.replicate(&mut changes);
     Ok(Some(changes))

@@ -42,7 +42,7 @@ pub(crate) fn denial(
     }
     let places = usize::try_from(limits.concurrent?).unwrap_or(usize::MAX);
     // Counts those whose lease is over only where it makes a difference.
-    let is_taken = usize::from(parts.log.head.open.get()) >= places && parts.log.open(now_ms) >= places;
+    let is_taken = parts.log.not_closed() >= places && parts.log.open(now_ms) >= places;
     is_taken.then_some(Verdict::Denied {
         reason: Reason::Concurrent,
         retry_after_ms: CONCURRENT_HINT_MS,

@@ -1,7 +1,6 @@
 //! What a reservation is called.
 
 use std::fmt;
-use std::io::Write as _;
 
 /// The name of a reservation: `<ms>-<seq>`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -14,7 +13,7 @@ pub struct ReservationId {
 
 impl ReservationId {
     /// The longest text of an id: 20 digits, the dash and 10 digits.
-    pub const LONGEST: usize = 31;
+    const LONGEST: usize = 31;
 
     /// Reads `<ms>-<seq>`, two decimal numbers and nothing else.
     #[must_use]
@@ -30,17 +29,38 @@ impl ReservationId {
         })
     }
 
-    /// Writes the id as text, and gives the part of `text` that it takes. As [`fmt::Display`], but
-    /// without an allocation.
-    pub fn write(self, text: &mut [u8; Self::LONGEST]) -> &str {
-        let mut rest = &mut text[..];
-        let written = write!(rest, "{self}").is_ok();
-        let left = rest.len();
-        let len = Self::LONGEST.saturating_sub(left);
-        text.get(..len)
-            .filter(|_| written)
+    /// Gives the id as text. As [`fmt::Display`], but without an allocation or the formatter's cost.
+    pub fn write(self, text: &mut IdText) -> &str {
+        let IdText { bytes, ms, seq } = text;
+        let mut len = 0_usize;
+        for part in [ms.format(self.ms), "-", seq.format(self.seq)] {
+            let end = len.saturating_add(part.len());
+            if let Some(place) = bytes.get_mut(len..end) {
+                place.copy_from_slice(part.as_bytes());
+                len = end;
+            }
+        }
+        bytes
+            .get(..len)
             .and_then(|text| std::str::from_utf8(text).ok())
             .unwrap_or_default()
+    }
+}
+
+/// Room for an id as text.
+pub struct IdText {
+    bytes: [u8; ReservationId::LONGEST],
+    ms: itoa::Buffer,
+    seq: itoa::Buffer,
+}
+
+impl Default for IdText {
+    fn default() -> Self {
+        Self {
+            bytes: [0; ReservationId::LONGEST],
+            ms: itoa::Buffer::new(),
+            seq: itoa::Buffer::new(),
+        }
     }
 }
 

@@ -5,11 +5,15 @@
 //! | 0 | 0 | 128 | [`Header`]: version, window kind, overrides, pause, turns |
 //! | 128 | 128 | 0 / 1,152 | ring of the day window, a `u32` a slot |
 //! | 128 | 1,280 | 0 / 240 | ring of the minute window, a `u32` a slot |
-//! | 128 | 1,520 | 44 | [`Hot`]: what nearly every write changes |
-//! | 172 | 1,564 | 28 each | the open reservations, 4 to 2,048 places ([`Entry`]) |
+//! | 128 | 1,520 | 56 | two recent reservations ([`Entry`]) |
+//! | 184 | 1,576 | 45 | [`Hot`]: what nearly every write changes |
+//! | 229 | 1,621 | 56 | two recent reservations |
+//! | 285 | 1,677 | 28 each | older open reservations, none or 8 to 2,048 places |
 //!
-//! The hot part stands right before the reservations, so that a write of both is mostly one range.
+//! The hot part stands amid the recent reservations, so that a write of both is one short range.
 //! The structs below have no padding and no alignment: they are laid over the value's bytes.
+
+use std::ops::Range;
 
 use zerocopy::little_endian::{I32, U16, U32, U64};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
@@ -27,8 +31,11 @@ const VERSION: u8 = 1;
 /// back or a changed window kind, met by a denied call): the next write replicates all of it.
 const UNREPLICATED: u8 = 1;
 
-/// The fewest places for open reservations: one more than the client's default concurrency.
-pub(crate) const FEWEST_PLACES: usize = 4;
+/// How many recent reservations stand around the hot part: one more than the client's default
+/// concurrency, so that callers who commit need no more.
+pub(crate) const RECENT: usize = 4;
+/// The fewest places for older reservations, where there are any.
+pub(crate) const FEWEST_PLACES: usize = 8;
 /// The most places: twice the open reservations that are remembered, so that making room is rare.
 pub(crate) const MOST_PLACES: usize = 2_048;
 
@@ -115,8 +122,7 @@ pub(crate) struct Hot {
     pub log: LogHead,
 }
 
-/// A time in ms since 1970, in 48 bits: enough until the year 10889. With it the hot part is of 44
-/// bytes, the longest string that the server keeps in one allocation when it replicates.
+/// A time in ms since 1970, in 48 bits: enough until the year 10889.
 #[derive(Debug, Clone, Copy, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
 #[repr(C)]
 pub(crate) struct Time48 {
@@ -144,7 +150,7 @@ impl Time48 {
 pub(crate) struct LogHead {
     /// The number of the next reservation.
     pub next_seq: U32,
-    /// The place of the oldest remembered reservation.
+    /// The place of the oldest of the older reservations.
     pub first: U16,
     /// How many places from there on are taken, closed reservations among them.
     pub taken: U16,
@@ -152,10 +158,12 @@ pub(crate) struct LogHead {
     pub open: U16,
     /// No lease of an open one ends before this time, in s since 1970.
     pub earliest_end_s: U32,
+    /// Which of the recent places hold one that is not closed: bit n for place n.
+    pub recent: u8,
 }
 
 /// No value is shorter than this, in bytes.
-pub const SHORTEST_VALUE: usize = Offsets::of(WindowKind::Calendar).len(FEWEST_PLACES);
+pub const SHORTEST_VALUE: usize = Offsets::of(WindowKind::Calendar).len(0);
 
 /// A reservation.
 #[derive(Debug, Clone, Copy, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
@@ -175,8 +183,17 @@ pub(crate) struct Entry {
     pub lease_ms: I32,
 }
 
+/// The hot part and the recent reservations around it.
+#[derive(Debug, Clone, Copy, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
+#[repr(C)]
+struct Middle {
+    before: [Entry; 2],
+    hot: Hot,
+    after: [Entry; 2],
+}
+
 pub(crate) const ENTRY_LEN: usize = size_of::<Entry>();
-const _: () = assert!(size_of::<Header>() == 128 && size_of::<Hot>() == 44 && ENTRY_LEN == 28);
+const _: () = assert!(size_of::<Header>() == 128 && size_of::<Hot>() == 45 && ENTRY_LEN == 28);
 
 /// Where the parts of a value begin, by window kind.
 #[derive(Debug, Clone, Copy)]
@@ -185,28 +202,46 @@ pub(crate) struct Offsets {
     pub pause: usize,
     pub day_ring: usize,
     pub minute_ring: usize,
+    recent: usize,
     pub hot: usize,
-    pub entries: usize,
+    pub hot_end: usize,
+    older: usize,
 }
 
 impl Offsets {
     pub const fn of(kind: WindowKind) -> Self {
         let day_ring = size_of::<Header>();
         let minute_ring = day_ring.saturating_add(kind.day().ring_len().saturating_mul(4));
-        let hot = minute_ring.saturating_add(kind.minute().ring_len().saturating_mul(4));
+        let recent = minute_ring.saturating_add(kind.minute().ring_len().saturating_mul(4));
+        let hot = recent.saturating_add(std::mem::offset_of!(Middle, hot));
         Self {
             overrides: std::mem::offset_of!(Header, overrides),
             pause: std::mem::offset_of!(Header, paused_until),
             day_ring,
             minute_ring,
+            recent,
             hot,
-            entries: hot.saturating_add(size_of::<Hot>()),
+            hot_end: hot.saturating_add(size_of::<Hot>()),
+            older: recent.saturating_add(size_of::<Middle>()),
         }
     }
 
-    /// Length of a value with this many places for reservations.
+    /// Length of a value with this many places for older reservations.
     pub const fn len(self, places: usize) -> usize {
-        self.entries.saturating_add(places.saturating_mul(ENTRY_LEN))
+        self.older.saturating_add(places.saturating_mul(ENTRY_LEN))
+    }
+
+    /// Where a reservation stands. The first places are the recent ones, the nearest to the hot part
+    /// first.
+    pub fn place(self, place: usize) -> Range<usize> {
+        let start = match place {
+            0 => self.hot.saturating_sub(ENTRY_LEN),
+            1 => self.recent,
+            2 => self.hot_end,
+            3 => self.hot_end.saturating_add(ENTRY_LEN),
+            _ => self.len(place.saturating_sub(RECENT)),
+        };
+        start..start.saturating_add(ENTRY_LEN)
     }
 }
 
@@ -221,10 +256,12 @@ pub(crate) struct Parts<'a> {
     pub log: Log<'a>,
 }
 
-/// The open reservations: a ring of places, oldest first.
+/// The open reservations: the recent ones, and a ring of places for those that stay open longer.
 #[derive(Debug)]
 pub(crate) struct Log<'a> {
-    pub places: &'a mut [Entry],
+    pub before: &'a mut [Entry; 2],
+    pub after: &'a mut [Entry; 2],
+    pub older: &'a mut [Entry],
     pub head: &'a mut LogHead,
 }
 
@@ -257,13 +294,14 @@ impl<'a> Parts<'a> {
         let (minute, day) = (kind.minute(), kind.day());
         let (day_ring, rest) = ring(rest, day.ring_len())?;
         let (minute_ring, rest) = ring(rest, minute.ring_len())?;
-        let (hot, rest) = Hot::mut_from_prefix(rest).map_err(|_| BadState::Length)?;
-        let places = <[Entry]>::mut_from_bytes(rest).map_err(|_| BadState::Length)?;
-        let len = places.len();
-        if !len.is_power_of_two() || !(FEWEST_PLACES..=MOST_PLACES).contains(&len) {
+        let (middle, rest) = Middle::mut_from_prefix(rest).map_err(|_| BadState::Length)?;
+        let Middle { before, hot, after } = middle;
+        let older = <[Entry]>::mut_from_bytes(rest).map_err(|_| BadState::Length)?;
+        let len = older.len();
+        if len != 0 && (!len.is_power_of_two() || !(FEWEST_PLACES..=MOST_PLACES).contains(&len)) {
             return Err(BadState::Length);
         }
-        if usize::from(hot.log.first.get()) >= len || usize::from(hot.log.taken.get()) > len {
+        if usize::from(hot.log.first.get()) >= len.max(1) || usize::from(hot.log.taken.get()) > len {
             return Err(BadState::Damaged);
         }
         Ok(Self {
@@ -281,7 +319,9 @@ impl<'a> Parts<'a> {
             },
             clock: &mut hot.written_at,
             log: Log {
-                places,
+                before,
+                after,
+                older,
                 head: &mut hot.log,
             },
         })

@@ -54,7 +54,7 @@ mod window;
 pub use changes::{Changes, Ranges};
 pub use close::{commit, release};
 pub use error::BadState;
-pub use id::ReservationId;
+pub use id::{IdText, ReservationId};
 pub use layout::SHORTEST_VALUE;
 pub use limits::{Config, Lane, Wish};
 pub use overrides::{Overridden, Override, override_limits};

@@ -6,7 +6,7 @@ use zerocopy::little_endian::U32;
 use crate::changes::Changes;
 use crate::error::BadState;
 use crate::expiry::Lifetime;
-use crate::layout::{FEWEST_PLACES, Offsets, Overrides, Parts, clear};
+use crate::layout::{Offsets, Overrides, Parts, clear};
 use crate::limits::Wish;
 use crate::redate::settle;
 use crate::value::Value;
@@ -52,7 +52,7 @@ pub fn override_limits(
                 changes: None,
             });
         }
-        clear(value, kind, FEWEST_PLACES);
+        clear(value, kind, 0);
         changes = Changes::Whole;
     }
     settle(value, kind, now_ms)?;

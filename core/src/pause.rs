@@ -3,7 +3,7 @@
 use crate::changes::Changes;
 use crate::error::BadState;
 use crate::expiry::Lifetime;
-use crate::layout::{FEWEST_PLACES, Offsets, Parts, clear};
+use crate::layout::{Offsets, Parts, clear};
 use crate::redate::settle;
 use crate::value::Value;
 use crate::window::WindowKind;
@@ -41,7 +41,7 @@ pub fn pause(
                 changes: None,
             });
         }
-        clear(value, kind, FEWEST_PLACES);
+        clear(value, kind, 0);
         changes = Changes::Whole;
     }
     settle(value, kind, now_ms)?;
@@ -64,7 +64,7 @@ pub fn pause(
     parts.clock.set(now_ms);
     let offsets = Offsets::of(parts.kind);
     changes.add(offsets.pause..offsets.pause.saturating_add(8));
-    changes.add(offsets.hot..offsets.entries);
+    changes.add(offsets.hot..offsets.hot_end);
     parts.replicate(&mut changes);
     Ok(Paused {
         until,

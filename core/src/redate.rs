@@ -50,7 +50,7 @@ fn latest_pause(now_ms: u64) -> u64 {
 fn date_back(parts: &mut Parts<'_>, now_ms: u64) {
     let step = parts.clock.get().saturating_sub(now_ms);
     let earlier = |at: u64| at.saturating_sub(step);
-    for entry in parts.log.places.iter_mut() {
+    for entry in parts.log.all_mut() {
         // A share that has left its window must not be taken back once its slot is the present again.
         let moved = |window: &Window<'_>, slot: U32| {
             let covered = window.shape.covers(slot.get(), window.head.slot.get());
@@ -89,14 +89,14 @@ fn date_back(parts: &mut Parts<'_>, now_ms: u64) {
 /// Rewrites a value for another window kind. What is used stays used, all of it as of now.
 fn switch_kind(value: &mut impl Value, kind: WindowKind, now_ms: u64) -> Result<(), BadState> {
     let mut copy = value.bytes().to_vec();
-    let old = Parts::of(&mut copy)?;
-    clear(value, kind, old.log.places.len());
-    let new = Parts::of(value.bytes())?;
+    let mut old = Parts::of(&mut copy)?;
+    clear(value, kind, old.log.older.len());
+    let mut new = Parts::of(value.bytes())?;
 
     new.header.take_over(old.header);
     new.clock.set(now_ms);
     *new.log.head = *old.log.head;
-    for (new, old_entry) in new.log.places.iter_mut().zip(&*old.log.places) {
+    for (new, old_entry) in new.log.all_mut().zip(old.log.all_mut()) {
         *new = *old_entry;
         let moved = |old: &Window<'_>, slot: u32, shape: Shape| {
             let covered = old.shape.covers(slot, old.shape.slot_of(now_ms));

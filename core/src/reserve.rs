@@ -6,10 +6,9 @@ use crate::changes::Changes;
 use crate::denial::denial;
 use crate::error::BadState;
 use crate::id::ReservationId;
-use crate::layout::{Entry, FEWEST_PLACES, Offsets, Parts, clear};
+use crate::layout::{Entry, Offsets, Parts, clear};
 use crate::limits::{Config, InForce};
 use crate::redate::settle;
-use crate::reservation::entry_range;
 use crate::room::make_room;
 use crate::turns::Pace;
 use crate::used::Used;
@@ -64,7 +63,7 @@ fn reserve_first(value: &mut impl Value, config: &Config, request: &Request, now
             Changes::none(),
         );
     }
-    clear(value, config.kind, FEWEST_PLACES);
+    clear(value, config.kind, 0);
     let id = match Parts::of(value.bytes()) {
         Ok(mut parts) => count(&mut parts, request, now_ms, &mut Changes::Whole),
         // Not reached: `clear` has just made it.
@@ -97,14 +96,14 @@ fn count(parts: &mut Parts<'_>, request: &Request, now_ms: u64, changes: &mut Ch
 
     changes.add_slots(offsets.day_ring, &parts.day.count(day_slot, request.recipients));
     changes.add_slots(offsets.minute_ring, &parts.minute.count(minute_slot, 1));
-    changes.add(offsets.hot..offsets.entries);
+    changes.add(offsets.hot..offsets.hot_end);
     parts.clock.set(now_ms);
 
     let id = ReservationId {
         ms: now_ms,
         seq: parts.log.head.next_seq.get(),
     };
-    let place = parts.log.push(Entry {
+    let entry = Entry {
         made_at: U64::new(id.ms),
         seq: U32::new(id.seq),
         recipients: U32::new(request.recipients),
@@ -112,8 +111,8 @@ fn count(parts: &mut Parts<'_>, request: &Request, now_ms: u64, changes: &mut Ch
         day_slot: U32::new(day_slot),
         // At most an hour.
         lease_ms: I32::new(request.lease_ms.cast_signed()),
-    });
-    changes.add(entry_range(offsets, place));
+    };
+    parts.log.push(entry, now_ms, offsets, changes);
     parts.replicate(changes);
     id
 }

@@ -3,7 +3,6 @@
 //! Each costs as much as there are places, and leaves as many free, so it is paid for by the
 //! reservations that fill them.
 
-use zerocopy::FromZeros as _;
 use zerocopy::little_endian::{U16, U32};
 
 use crate::changes::Changes;
@@ -20,21 +19,21 @@ impl Log<'_> {
     /// Whether there is no place for one more, far more places than are needed, or more that seem
     /// open than are remembered.
     pub fn needs_room(&mut self, now_ms: u64) -> bool {
-        self.is_full() || self.is_too_long() || self.holds_too_many(now_ms)
+        self.is_full(now_ms) || self.is_too_long() || self.holds_too_many(now_ms)
     }
 
     fn is_too_long(&self) -> bool {
         let needed = places_for(self.head.taken.get().into());
-        needed.saturating_mul(SHRINKS_AT) <= self.places.len()
+        needed.saturating_mul(SHRINKS_AT) <= self.older.len()
     }
 }
 
 /// Sees that the log has a place for one more, and not far too many.
 pub(crate) fn make_room(value: &mut impl Value, now_ms: u64, changes: &mut Changes) -> Result<(), BadState> {
     let log = Parts::of(value.bytes())?.log;
-    let places = log.places.len();
-    let half_are_open = log.open(now_ms).saturating_mul(2) > places;
-    if log.is_full() && half_are_open && places < MOST_PLACES {
+    let places = log.older.len();
+    let open = log.older().filter(|entry| entry.is_open(now_ms)).count();
+    if log.is_full(now_ms) && open.saturating_mul(2) >= places && places < MOST_PLACES {
         grow(value, changes)
     } else {
         tidy_up(value, now_ms, changes)
@@ -53,12 +52,13 @@ fn places_for(open: usize) -> usize {
 fn grow(value: &mut impl Value, changes: &mut Changes) -> Result<(), BadState> {
     let parts = Parts::of(value.bytes())?;
     let offsets = Offsets::of(parts.kind);
-    let places = parts.log.places.len();
-    let len = offsets.len(places.saturating_mul(2));
+    let places = parts.log.older.len();
+    let len = offsets.len(places.saturating_mul(2).max(FEWEST_PLACES));
     value.resize(len);
     let log = Parts::of(value.bytes())?.log;
-    let wrapped = usize::from(log.head.first.get());
-    let (old, new) = log.places.split_at_mut(places);
+    let end = usize::from(log.head.first.get()).saturating_add(log.head.taken.get().into());
+    let wrapped = end.saturating_sub(places);
+    let (old, new) = log.older.split_at_mut(places);
     for (new, old) in new.iter_mut().zip(old.iter().take(wrapped)) {
         *new = *old;
     }
@@ -74,29 +74,34 @@ fn tidy_up(value: &mut impl Value, now_ms: u64, changes: &mut Changes) -> Result
     let offsets = Offsets::of(parts.kind);
     let open: Vec<Entry> = parts
         .log
-        .entries()
+        .older()
         .filter(|entry| entry.is_open(now_ms))
         .copied()
         .collect();
-    let next_seq = parts.log.head.next_seq;
+    let earliest_end = parts
+        .log
+        .entries()
+        .filter(|entry| entry.is_open(now_ms))
+        .map(Entry::lease_end)
+        .min();
+    let head = LogHead {
+        first: U16::ZERO,
+        taken: U16::new(to_u16(open.len())),
+        open: U16::new(to_u16(open.len())),
+        earliest_end_s: U32::new(in_seconds(earliest_end.unwrap_or_default())),
+        recent: parts.log.open_recent(now_ms),
+        ..*parts.log.head
+    };
     let is_too_long = parts.log.is_too_long();
-    // Nothing points beyond the places while their number changes.
-    *parts.log.head = LogHead::new_zeroed();
+    // The new head points beyond no place, whatever their number is while it changes.
+    *parts.log.head = head;
     if is_too_long {
         value.resize(offsets.len(places_for(open.len())));
         *changes = Changes::Whole;
     }
     let log = Parts::of(value.bytes())?.log;
-    let earliest_end = open.iter().map(Entry::lease_end).min().unwrap_or_default();
-    *log.head = LogHead {
-        next_seq,
-        first: U16::ZERO,
-        taken: U16::new(to_u16(open.len())),
-        open: U16::new(to_u16(open.len())),
-        earliest_end_s: U32::new(in_seconds(earliest_end)),
-    };
     changes.add(offsets.len(0)..offsets.len(open.len()));
-    for (place, entry) in log.places.iter_mut().zip(open) {
+    for (place, entry) in log.older.iter_mut().zip(open) {
         *place = entry;
     }
     Ok(())

@@ -1,7 +1,7 @@
 //! How a mailbox stands, for people and tools.
 
 use crate::error::BadState;
-use crate::layout::{FEWEST_PLACES, Parts, clear};
+use crate::layout::{Parts, clear};
 use crate::limits::{Config, InForce, Lane, Wish};
 use crate::redate::settle;
 use crate::window::{Window, WindowKind};
@@ -41,7 +41,7 @@ pub struct Status {
 pub fn status(value: &[u8], config: &Config, now_ms: u64) -> Result<Status, BadState> {
     let mut copy = value.to_vec();
     if copy.is_empty() {
-        clear(&mut copy, config.kind, FEWEST_PLACES);
+        clear(&mut copy, config.kind, 0);
     }
     settle(&mut copy, config.kind, now_ms)?;
     let parts = Parts::of(&mut copy)?;

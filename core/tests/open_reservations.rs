@@ -3,8 +3,8 @@
 use proptest::prelude::*;
 
 use mailrl_core::{
-    Changes, Config, Lane, MOST_OPEN, Request, ReservationId, SHORTEST_VALUE, Verdict, WindowKind, Wish,
-    commit, release, reserve, status,
+    Changes, Config, IdText, Lane, MOST_OPEN, Request, ReservationId, SHORTEST_VALUE, Verdict, WindowKind,
+    Wish, commit, release, reserve, status,
 };
 
 const NOW: u64 = 1_700_000_000_000;
@@ -62,6 +62,23 @@ fn one_whose_lease_is_over_makes_room_for_the_oldest() {
 }
 
 #[test]
+fn recent_ones_whose_lease_is_over_make_room_for_the_oldest_too() {
+    let mut value = Vec::new();
+    let oldest = make(&mut value, 3_600_000, NOW);
+    for _ in 1..MOST_OPEN - 4 {
+        make(&mut value, 3_600_000, NOW);
+    }
+    for _ in 0..4 {
+        make(&mut value, 1, NOW);
+    }
+    for _ in 0..4 {
+        make(&mut value, 60_000, NOW + 1);
+    }
+    assert_eq!(open(&value, NOW + 1), MOST_OPEN);
+    assert!(is_released(&mut value, oldest, NOW + 1));
+}
+
+#[test]
 fn a_clock_that_steps_back_by_months_holds_no_place() {
     let mut value = Vec::new();
     make(&mut value, 3_600_000, NOW);
@@ -108,7 +125,7 @@ fn numbers_go_on_where_they_wrap() {
     let id = make(&mut value, 60_000, NOW);
     assert!(is_released(&mut value, id, NOW));
     // The next number stands behind both window heads and the clock of the last write.
-    let next = 128 + 24 + 6;
+    let next = 184 + 24 + 6;
     value[next..next + 4].copy_from_slice(&(u32::MAX - 1).to_le_bytes());
     let first = make(&mut value, 1, NOW);
     let ids: Vec<_> = (0..6)
@@ -148,10 +165,7 @@ fn an_id_is_two_decimal_numbers() {
         ms: u64::MAX,
         seq: u32::MAX,
     };
-    assert_eq!(
-        longest.write(&mut [0; ReservationId::LONGEST]),
-        longest.to_string()
-    );
+    assert_eq!(longest.write(&mut IdText::default()), longest.to_string());
     let bad: [&[u8]; 9] = [
         b"",
         b"-",

@@ -2,7 +2,7 @@
 
 use std::ops::RangeInclusive;
 
-use mailrl_core::{Answer, Lane, Request, ReservationId, Verdict, Wish, expiry};
+use mailrl_core::{Answer, IdText, Lane, Request, Verdict, Wish, expiry};
 
 use super::arguments::{LIMIT, key_name, number};
 use super::options::{Options, once};
@@ -100,7 +100,7 @@ fn reply(context: Context<'_>, answer: &Answer) {
     context.reply_integer(answer.minute_left.into());
     context.reply_integer(answer.day_left.into());
     match answer.verdict {
-        Verdict::Allowed(id) => context.reply_bulk(id.write(&mut [0; ReservationId::LONGEST])),
+        Verdict::Allowed(id) => context.reply_bulk(id.write(&mut IdText::default())),
         _ => context.reply_bulk(""),
     }
 }
