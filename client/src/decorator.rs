@@ -9,8 +9,8 @@ use lettre::{AsyncTransport, Message};
 use crate::decision::{Decision, Denial, DenialReason, Reservation};
 use crate::error::{MailRateLimitExceeded, RateLimitedError};
 use crate::handover::{Handover, observe};
+use crate::lane::Lane;
 use crate::outcome::{MailOutcome, SendFailure};
-use crate::protocol::Lane;
 use crate::settle::Settlement;
 use crate::{Limits, MailRateLimiter, Mailbox, events};
 
@@ -36,7 +36,7 @@ pub struct RateLimitedGraphMailer<M> {
     inner: M,
     limiter: MailRateLimiter,
     limits: Limits,
-    lane: Lane,
+    lane: Option<Lane>,
     concurrency_wait: Duration,
 }
 
@@ -48,7 +48,7 @@ impl<M> RateLimitedGraphMailer<M> {
             inner,
             limiter,
             limits: Limits::default(),
-            lane: Lane::Normal,
+            lane: None,
             concurrency_wait: Duration::from_secs(2),
         }
     }
@@ -60,11 +60,11 @@ impl<M> RateLimitedGraphMailer<M> {
         self
     }
 
-    /// Sends bulk mail (campaigns, newsletters): it leaves the last part of every window to other
-    /// mail and waits in a queue of its own.
+    /// Sends all mail in this lane; by default each mail says itself which it is
+    /// ([`Lane::of_mail`]).
     #[must_use]
-    pub fn for_bulk(mut self) -> Self {
-        self.lane = Lane::Bulk;
+    pub fn with_lane(mut self, lane: Lane) -> Self {
+        self.lane = Some(lane);
         self
     }
 
@@ -93,12 +93,13 @@ impl<M> RateLimitedGraphMailer<M> {
         &self,
         mailbox: &Mailbox,
         recipients: u32,
+        lane: Lane,
     ) -> Result<Option<Reservation>, RateLimitedError<E>> {
         let give_up = Instant::now() + self.concurrency_wait;
         loop {
             let decision = self
                 .limiter
-                .reserve(mailbox, recipients, &self.limits, self.lane)
+                .reserve(mailbox, recipients, &self.limits, lane)
                 .await;
             if let Decision::Denied(denial) = &decision
                 && denial.reason == DenialReason::Concurrent
@@ -121,6 +122,7 @@ impl<M> RateLimitedGraphMailer<M> {
     async fn within_budget<F>(
         &self,
         envelope: &Envelope,
+        lane: Lane,
         inner_send: impl FnOnce() -> F + Send,
     ) -> Result<M::Ok, RateLimitedError<M::Error>>
     where
@@ -133,7 +135,7 @@ impl<M> RateLimitedGraphMailer<M> {
         if recipients == 0 {
             return Err(RateLimitedError::NoRecipients);
         }
-        let reservation = self.reserve(&mailbox, recipients).await?;
+        let reservation = self.reserve(&mailbox, recipients, lane).await?;
         let sending = Sending::new(self.limiter.clone(), mailbox, reservation);
         let error = match observe(sending.handover.clone(), inner_send()).await {
             Ok(accepted) => {
@@ -168,11 +170,14 @@ where
 
     async fn send(&self, message: Message) -> Result<Self::Ok, Self::Error> {
         let envelope = message.envelope().clone();
-        self.within_budget(&envelope, || self.inner.send(message)).await
+        let lane = self.lane.unwrap_or_else(|| Lane::of_message(&message));
+        self.within_budget(&envelope, lane, || self.inner.send(message))
+            .await
     }
 
     async fn send_raw(&self, envelope: &Envelope, email: &[u8]) -> Result<Self::Ok, Self::Error> {
-        self.within_budget(envelope, || self.inner.send_raw(envelope, email))
+        let lane = self.lane.unwrap_or_else(|| Lane::of_mail(email));
+        self.within_budget(envelope, lane, || self.inner.send_raw(envelope, email))
             .await
     }
 

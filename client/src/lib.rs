@@ -4,7 +4,7 @@
 //! | --- | --- |
 //! | [`RateLimitedGraphMailer`] | put a budget on a mailer: it is a lettre [`AsyncTransport`](lettre::AsyncTransport) around another one, and the caller sees no difference |
 //! | [`MailRateLimiter`] | ask for budget yourself: reserve, then commit or release |
-//! | [`Limits`], [`Mailbox`] | say how much, and whose |
+//! | [`Limits`], [`Lane`], [`Mailbox`] | say how much, in which queue, and whose |
 //! | [`RateLimiterConfig`] | say where Redis is, and how long it may take |
 //! | [`SendFailure`], [`MailOutcome`] | teach the decorator what the errors of your mailer mean; done for lettre's SMTP transport |
 //! | [`handover`] | tell it when your mailer has begun to write, so that a dropped send gives its budget back |
@@ -44,6 +44,7 @@ mod error;
 pub mod events;
 pub mod handover;
 mod health;
+mod lane;
 mod late;
 mod limiter;
 mod limits;
@@ -59,6 +60,7 @@ pub use counts::Counts;
 pub use decision::{Decision, Denial, DenialReason, FailOpen, Reservation, TooLarge};
 pub use decorator::RateLimitedGraphMailer;
 pub use error::{MailRateLimitExceeded, RateLimitedError};
+pub use lane::Lane;
 pub use limiter::MailRateLimiter;
 pub use limits::Limits;
 pub use mailbox::Mailbox;

@@ -14,8 +14,9 @@ use crate::connection::Link;
 use crate::counts::{Counters, Counts};
 use crate::decision::{Decision, FailOpen, Reservation};
 use crate::health::{Health, Report};
+use crate::lane::Lane;
 use crate::late::Question;
-use crate::protocol::{self, Lane, ReserveOptions};
+use crate::protocol::{self, ReserveOptions};
 use crate::{Limits, Mailbox, events};
 
 /// Asks Redis whether a mail may go out: one for a process, cheap to clone, one connection.

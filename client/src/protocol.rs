@@ -8,6 +8,7 @@ use redis::{Cmd, RedisError, RedisResult, Value, cmd};
 
 use crate::cause::{FailOpenCause, describe};
 use crate::decision::{Decision, Denial, DenialReason, FailOpen, Reservation, TooLarge};
+use crate::lane::Lane;
 use crate::{Limits, Mailbox};
 
 /// The furthest turn that a denial ever names.
@@ -15,14 +16,6 @@ const MAX_RETRY_AFTER_MS: i64 = 25 * 60 * 60 * 1000;
 
 /// The longest pause that a mailbox can be given.
 const MAX_PAUSE: Duration = Duration::from_hours(24);
-
-/// Which part of the budget a mail may use.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) enum Lane {
-    #[default]
-    Normal,
-    Bulk,
-}
 
 /// What a reservation asks for.
 #[derive(Debug, Clone, Copy)]

@@ -329,7 +329,7 @@ async fn a_mail_that_may_not_wait_here_is_given_back_at_once() {
 #[tokio::test]
 async fn bulk_mail_says_so() {
     let server = FakeRedis::start(|_| Reply::Bytes(allowed("1-1"))).await;
-    let mailer = mailer(&server.url(), Act::Accept).for_bulk();
+    let mailer = mailer(&server.url(), Act::Accept).with_lane(mailrl_client::Lane::Bulk);
     send(&mailer).await.unwrap();
     assert_eq!(
         server.commands()[0],
