@@ -5,11 +5,12 @@ use std::collections::HashMap;
 use redis::{Connection, Value};
 use test_support::{Calls, RedisServer, error_text};
 
-const COMMANDS: [(&str, i64, &[&str]); 5] = [
+const COMMANDS: [(&str, i64, &[&str]); 6] = [
     ("mailrl.reserve", -3, &["write", "denyoom", "fast", "module"]),
     ("mailrl.release", 3, &["write", "fast", "module"]),
     ("mailrl.commit", 3, &["write", "fast", "module"]),
     ("mailrl.pause", 3, &["write", "fast", "module"]),
+    ("mailrl.limits", -2, &["write", "fast", "module"]),
     ("mailrl.status", 2, &["readonly", "fast", "module"]),
 ];
 
@@ -24,17 +25,22 @@ fn login(server: &RedisServer, rules: &str) -> Connection {
 #[test]
 fn a_user_reserves_under_its_own_key_pattern_only() {
     let server = RedisServer::at_noon([]);
-    let rules = "~mailrl:* +mailrl.reserve +mailrl.release +mailrl.commit +mailrl.pause +mailrl.status";
+    let rules = "~mailrl:* +mailrl.reserve +mailrl.release +mailrl.commit +mailrl.pause +mailrl.limits \
+                 +mailrl.status";
     let mut user = login(&server, rules);
     let id = user.allowed("mailrl:a", "1");
     assert!(user.release("mailrl:a", &id));
     user.pause("mailrl:a", 0);
+    user.limits("mailrl:a", "");
     user.status("mailrl:a");
     for words in [
         "MAILRL.RESERVE other:a 1",
         "MAILRL.RELEASE other:a 1-1",
         "MAILRL.COMMIT other:a 1-1",
         "MAILRL.PAUSE other:a 1",
+        "MAILRL.LIMITS other:a",
+        "MAILRL.LIMITS other:a PERMINUTE 5",
+        "MAILRL.LIMITS other:a RESET",
         "MAILRL.STATUS other:a",
         // No words after the key make it another key.
         "MAILRL.RESERVE other:mailrl:a 1 PERMINUTE 5",
@@ -73,6 +79,8 @@ fn a_user_without_the_command_may_not_call_it() {
         "MAILRL.RELEASE mailrl:a 1-1",
         "MAILRL.COMMIT mailrl:a 1-1",
         "MAILRL.PAUSE mailrl:a 1",
+        "MAILRL.LIMITS mailrl:a",
+        "MAILRL.LIMITS mailrl:a PERMINUTE 5",
     ] {
         assert!(user.refusal(words).starts_with("NOPERM "), "{words}");
     }
@@ -140,10 +148,13 @@ fn a_client_library_finds_the_key_of_each_command() {
     let server = RedisServer::at_noon([]);
     let mut redis = server.connection();
     for words in [
-        "mailrl.reserve mailrl:a 1 PERMINUTE 5 LEASE 7",
+        "mailrl.reserve mailrl:a 1 PERMINUTE 5 LEASE 7 BULK",
         "mailrl.release mailrl:a 1-1",
         "mailrl.commit mailrl:a 1-1",
         "mailrl.pause mailrl:a 5",
+        "mailrl.limits mailrl:a",
+        "mailrl.limits mailrl:a PERMINUTE 5",
+        "mailrl.limits mailrl:a RESET",
         "mailrl.status mailrl:a",
     ] {
         let keys: Vec<String> = redis.ask(&format!("COMMAND GETKEYS {words}"));

@@ -1,4 +1,5 @@
-//! Time passes, turns over and steps back: on a real server whose clock the test moves.
+//! Time passes, turns over and steps back: on a real server whose clock the test moves. Where the
+//! moment at which a window opens is the subject, no turns put it off.
 
 use test_support::{Calls, NOON_MS, RedisServer};
 
@@ -21,7 +22,7 @@ fn waits_exactly(server: &RedisServer, redis: &mut redis::Connection, arguments:
 
 #[test]
 fn a_calendar_minute_ends_with_the_minute() {
-    let server = RedisServer::at_noon([]);
+    let server = RedisServer::at_noon(["pacing", "no"]);
     let mut redis = server.connection();
     for (start, rest) in [(0, 60_000), (1, 59_999), (30_500, 29_500), (59_999, 1)] {
         let now = redis.now_ms();
@@ -40,7 +41,7 @@ fn a_calendar_minute_ends_with_the_minute() {
 
 #[test]
 fn a_rolling_minute_is_over_when_its_oldest_second_has_left() {
-    let server = RedisServer::at_noon(["window", "rolling"]);
+    let server = RedisServer::at_noon(["pacing", "no", "window", "rolling"]);
     let mut redis = server.connection();
     server.move_clock_ms(250);
     for _ in 0..25 {
@@ -59,7 +60,7 @@ fn a_rolling_minute_is_over_when_its_oldest_second_has_left() {
 
 #[test]
 fn a_calendar_day_ends_at_midnight_utc() {
-    let server = RedisServer::at_noon(["recipients-per-day", "10"]);
+    let server = RedisServer::at_noon(["pacing", "no", "recipients-per-day", "10"]);
     let mut redis = server.connection();
     redis.allowed(KEY, "8");
     server.stop_clock_at_ms(MIDNIGHT_MS - 1_000);
@@ -71,7 +72,7 @@ fn a_calendar_day_ends_at_midnight_utc() {
 
 #[test]
 fn a_rolling_day_is_over_when_enough_of_its_oldest_five_minutes_have_left() {
-    let server = RedisServer::at_noon(["window", "rolling", "recipients-per-day", "10"]);
+    let server = RedisServer::at_noon(["pacing", "no", "window", "rolling", "recipients-per-day", "10"]);
     let mut redis = server.connection();
     server.move_clock_ms(1_000);
     redis.allowed(KEY, "3");
@@ -89,7 +90,7 @@ fn a_rolling_day_is_over_when_enough_of_its_oldest_five_minutes_have_left() {
 
 #[test]
 fn a_limit_that_was_lowered_is_waited_for_until_enough_has_left() {
-    let server = RedisServer::at_noon(["window", "rolling"]);
+    let server = RedisServer::at_noon(["pacing", "no", "window", "rolling"]);
     let mut redis = server.connection();
     for _ in 0..10 {
         redis.allowed(KEY, "4");
@@ -105,7 +106,7 @@ fn a_limit_that_was_lowered_is_waited_for_until_enough_has_left() {
 
 #[test]
 fn a_pause_and_a_full_minute_are_waited_out_in_one() {
-    let server = RedisServer::at_noon(["window", "rolling", "per-minute", "1"]);
+    let server = RedisServer::at_noon(["pacing", "no", "window", "rolling", "per-minute", "1"]);
     let mut redis = server.connection();
     redis.allowed(KEY, "1");
     redis.pause(KEY, 90_000);
@@ -183,7 +184,16 @@ fn a_clock_that_steps_back_blocks_no_mailbox_for_longer_than_its_window() {
         ("calendar", MINUTE_MS, DAY_MS),
         ("rolling", 61_000, DAY_MS + 300_000),
     ] {
-        let server = RedisServer::at_noon(["window", kind, "per-minute", "5", "recipients-per-day", "50"]);
+        let server = RedisServer::at_noon([
+            "pacing",
+            "no",
+            "window",
+            kind,
+            "per-minute",
+            "5",
+            "recipients-per-day",
+            "50",
+        ]);
         let mut redis = server.connection();
         for _ in 0..5 {
             redis.allowed(KEY, "1");
@@ -201,7 +211,7 @@ fn a_clock_that_steps_back_blocks_no_mailbox_for_longer_than_its_window() {
 
 #[test]
 fn a_clock_that_steps_back_makes_no_pause_and_no_lease_longer() {
-    let server = RedisServer::at_noon([]);
+    let server = RedisServer::at_noon(["pacing", "no"]);
     let mut redis = server.connection();
     redis.allowed(KEY, "1");
     redis.pause(KEY, 30_000);

@@ -64,7 +64,7 @@ fn a_mailbox_has_no_part_in_the_budget_of_another() {
 
 #[test]
 fn a_message_over_the_minute_is_denied_and_counts_nothing() {
-    let server = RedisServer::at_noon(["per-minute", "2"]);
+    let server = RedisServer::at_noon(["pacing", "no", "per-minute", "2"]);
     let mut redis = server.connection();
     redis.allowed(KEY, "1");
     redis.allowed(KEY, "1");
@@ -95,7 +95,7 @@ fn recipients_over_the_day_are_denied_while_fewer_still_fit() {
 
 #[test]
 fn the_longest_of_several_denials_is_named() {
-    let server = RedisServer::at_noon([]);
+    let server = RedisServer::at_noon(["pacing", "no"]);
     let mut redis = server.connection();
     let over_all = "1 PERMINUTE 1 PERDAY 1 CONCURRENT 1";
     redis.allowed(KEY, "1");
@@ -193,7 +193,7 @@ fn more_recipients_than_any_day_holds_are_too_large() {
 
 #[test]
 fn a_pause_denies_all_until_it_ends() {
-    let server = RedisServer::at_noon([]);
+    let server = RedisServer::at_noon(["pacing", "no"]);
     let mut redis = server.connection();
     redis.allowed(KEY, "1");
     assert_eq!(redis.pause(KEY, 5_000), NOON_MS + 5_000);

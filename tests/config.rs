@@ -34,11 +34,18 @@ fn load_line(arguments: &str) -> String {
 #[test]
 fn the_defaults_leave_room_below_microsofts_limits() {
     let server = RedisServer::with_module([]);
-    are(&mut server.connection(), "25", "9000", "calendar");
+    let mut redis = server.connection();
+    are(&mut redis, "25", "9000", "calendar");
+    assert_eq!(settings(&mut redis)["mailrl.pacing"], "yes");
+    assert_eq!(settings(&mut redis)["mailrl.bulk-share"], "80");
 }
 
 #[test]
 fn load_arguments_set_the_configuration() {
+    let server = RedisServer::with_module(["pacing", "NO", "bulk-share", "55"]);
+    let settings = settings(&mut server.connection());
+    assert_eq!(settings["mailrl.pacing"], "no");
+    assert_eq!(settings["mailrl.bulk-share"], "55");
     let server = RedisServer::with_module(["Window", "ROLLING", "per-minute", "7"]);
     are(&mut server.connection(), "7", "9000", "rolling");
     let all = [
@@ -80,6 +87,12 @@ fn a_server_with_wrong_load_arguments_does_not_start_and_says_why() {
             "window sliding",
             "'window' cannot be 'sliding'; it is calendar or rolling",
         ),
+        ("pacing maybe", "'pacing' cannot be 'maybe'; it is no or yes"),
+        (
+            "bulk-share 0",
+            "'bulk-share' cannot be '0'; it is an integer from 1 to 100",
+        ),
+        ("bulk-share 101", "cannot be '101'"),
         ("per-minute %s%n", "cannot be '%s%n'"),
     ] {
         let log = RedisServer::builder()
@@ -226,6 +239,10 @@ fn a_wrong_value_is_refused_and_changes_nothing() {
         "mailrl.recipients-per-day 99999999999999999999",
         "mailrl.window sliding",
         "mailrl.window 1",
+        "mailrl.pacing 1",
+        "mailrl.pacing maybe",
+        "mailrl.bulk-share 0",
+        "mailrl.bulk-share 101",
         "mailrl.per-hour 5",
         "mailrl.recipients-per-day 50 mailrl.per-minute 0",
     ] {

@@ -33,11 +33,14 @@ fn refused(redis: &mut Connection, words: &[&[u8]], code: &str) -> String {
 }
 
 /// All commands, with arguments that are right.
-const ALL: [&[&[u8]]; 5] = [
+const ALL: [&[&[u8]]; 8] = [
     &[b"MAILRL.RESERVE", KEY, b"1"],
     &[b"MAILRL.RELEASE", KEY, b"1700000000000-0"],
     &[b"MAILRL.COMMIT", KEY, b"1700000000000-0"],
     &[b"MAILRL.PAUSE", KEY, b"1000"],
+    &[b"MAILRL.LIMITS", KEY],
+    &[b"MAILRL.LIMITS", KEY, b"PERMINUTE", b"5"],
+    &[b"MAILRL.LIMITS", KEY, b"RESET"],
     &[b"MAILRL.STATUS", KEY],
 ];
 
@@ -76,6 +79,11 @@ fn a_number_out_of_range_is_refused_and_named() {
                 let error = refused(&mut redis, &words, "ERR");
                 assert!(error.contains(option) && error.len() < 300, "{error}");
             }
+            for option in ["PERMINUTE", "PERDAY", "CONCURRENT"] {
+                let words: [&[u8]; 4] = [b"MAILRL.LIMITS", KEY, option.as_bytes(), bad];
+                let error = refused(&mut redis, &words, "ERR");
+                assert!(error.contains(option) && error.len() < 300, "{error}");
+            }
             refused(&mut redis, &[b"MAILRL.PAUSE", KEY, bad], "ERR");
         }
         redis.allowed(std::str::from_utf8(KEY).expect("ASCII"), "1");
@@ -101,6 +109,14 @@ fn each_range_ends_where_it_is_said_to() {
         }
         redis.allowed(&format!("k:{option}:1"), &format!("1 {option} 1"));
         redis.allowed(&format!("k:{option}:2"), &format!("1 {option} {largest}"));
+        if option != "LEASE" {
+            for outside in [0, largest + 1] {
+                let error = redis.refusal(&format!("MAILRL.LIMITS k {option} {outside}"));
+                assert!(error.contains(&format!("from 1 to {largest}")), "{error}");
+            }
+            redis.limits("k:limits", &format!("{option} 1"));
+            redis.limits("k:limits", &format!("{option} {largest}"));
+        }
     }
     redis.refusal("MAILRL.RESERVE k 0");
     redis.allowed("k", "4294967295 PERDAY 4294967295");
@@ -118,6 +134,11 @@ fn an_option_that_is_unknown_or_doubled_or_lacks_its_value_is_refused_and_named(
         ("1 PERDAY 5 perday 6", "PERDAY"),
         ("1 CONCURRENT 5 LEASE 5 Concurrent 6", "CONCURRENT"),
         ("1 LEASE 5 LEASE 5", "LEASE"),
+        ("1 BULK BULK", "BULK"),
+        ("1 BULK PERMINUTE 5 bulk", "BULK"),
+        ("1 BULK 5", "5"),
+        ("1 LEASE BULK", "LEASE"),
+        ("1 RESET", "RESET"),
         ("1 PERMINUTE", "PERMINUTE"),
         ("1 PERDAY 5 CONCURRENT", "CONCURRENT"),
         ("1 PERHOUR 5", "PERHOUR"),
@@ -126,6 +147,27 @@ fn an_option_that_is_unknown_or_doubled_or_lacks_its_value_is_refused_and_named(
         ("1 %s%n%p 5", "%s%n%p"),
     ] {
         let words = format!("MAILRL.RESERVE k {rest}");
+        let words: Vec<&[u8]> = words.split(' ').map(str::as_bytes).collect();
+        let error = refused(&mut redis, &words, "ERR");
+        assert!(error.contains(named), "{error}");
+    }
+    for (rest, named) in [
+        ("PERMINUTE 5 PERMINUTE 5", "PERMINUTE"),
+        ("perday 5 CONCURRENT 3 PerDay 6", "PERDAY"),
+        ("CONCURRENT 5 CONCURRENT 6", "CONCURRENT"),
+        ("RESET reset", "RESET"),
+        ("RESET PERMINUTE 5", "RESET"),
+        ("PERDAY 5 RESET", "RESET"),
+        ("PERMINUTE", "PERMINUTE"),
+        ("PERMINUTE RESET", "PERMINUTE"),
+        ("PERDAY 5 CONCURRENT", "CONCURRENT"),
+        ("PERHOUR 5", "PERHOUR"),
+        ("LEASE 5", "LEASE"),
+        ("BULK", "BULK"),
+        ("5", "5"),
+        ("PERMINUTE 5 %s%n%p", "%s%n%p"),
+    ] {
+        let words = format!("MAILRL.LIMITS k {rest}");
         let words: Vec<&[u8]> = words.split(' ').map(str::as_bytes).collect();
         let error = refused(&mut redis, &words, "ERR");
         assert!(error.contains(named), "{error}");
@@ -151,6 +193,7 @@ fn a_wrong_number_of_arguments_is_refused() {
         "MAILRL.COMMIT k 1-1 2-2",
         "MAILRL.PAUSE k",
         "MAILRL.PAUSE k 1 2",
+        "MAILRL.LIMITS",
         "MAILRL.STATUS",
         "MAILRL.STATUS k k",
     ] {
@@ -203,6 +246,7 @@ fn any_bytes_are_a_key() {
         send(&mut redis, &[b"MAILRL.STATUS", key]).expect("a status");
         let pause = send(&mut redis, &[b"MAILRL.PAUSE", key, b"0"]);
         assert_eq!(pause, Ok(Value::Int(0)));
+        send(&mut redis, &[b"MAILRL.LIMITS", key, b"PERDAY", b"5"]).expect("limits");
         let release = send(&mut redis, &[b"MAILRL.RELEASE", key, &id]);
         assert_eq!(release, Ok(Value::Int(1)), "{}", key.escape_ascii());
     }

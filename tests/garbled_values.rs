@@ -9,7 +9,8 @@ use test_support::{Calls, RedisServer};
 
 const KEY: &str = "mailrl:orders@example.com";
 
-/// Real values of both window kinds, with reservations open and closed, and a pause.
+/// Real values of both window kinds, with reservations open and closed, turns,
+/// overrides and a pause.
 fn real_values(server: &RedisServer) -> Vec<Vec<u8>> {
     let mut redis = server.connection();
     let mut values = Vec::new();
@@ -24,6 +25,15 @@ fn real_values(server: &RedisServer) -> Vec<Vec<u8>> {
                 }
                 server.move_clock_ms(700);
             }
+            for arguments in [
+                "1 PERMINUTE 1",
+                "1 PERMINUTE 1 BULK",
+                "1 PERDAY 1",
+                "1 PERDAY 1 BULK",
+            ] {
+                redis.denied(&key, arguments);
+            }
+            redis.limits(&key, "PERMINUTE 200 CONCURRENT 100");
             redis.pause(&key, 60_000);
             values.push(redis.value(&key));
         }
@@ -34,12 +44,16 @@ fn real_values(server: &RedisServer) -> Vec<Vec<u8>> {
 /// Puts each value there and calls everything. Gives how many values were refused, by every command
 /// and left as they were.
 fn call_all_on(redis: &mut Connection, values: &[Vec<u8>]) -> usize {
-    let calls: [&[&str]; 6] = [
+    let calls: [&[&str]; 10] = [
         &["MAILRL.STATUS", KEY],
         &["MAILRL.RELEASE", KEY, "1813060800000-0"],
         &["MAILRL.RESERVE", KEY, "2", "CONCURRENT", "9"],
         &["MAILRL.COMMIT", KEY, "1813060800000-1"],
         &["MAILRL.PAUSE", KEY, "10"],
+        &["MAILRL.LIMITS", KEY],
+        &["MAILRL.RESERVE", KEY, "2", "BULK"],
+        &["MAILRL.LIMITS", KEY, "PERDAY", "90"],
+        &["MAILRL.LIMITS", KEY, "RESET"],
         &["MAILRL.RESERVE", KEY, "2", "PERDAY", "1000000"],
     ];
     let mut pipe = redis::pipe();

@@ -133,7 +133,7 @@ fn text(map: &mut HashMap<String, Value>, name: &str) -> String {
 fn each_command_is_documented_with_all_its_arguments() {
     let server = RedisServer::with_module([]);
     let mut redis = server.connection();
-    let arguments: [(&str, &[&str]); 5] = [
+    let arguments: [(&str, &[&str]); 6] = [
         (
             "mailrl.reserve",
             &[
@@ -143,11 +143,22 @@ fn each_command_is_documented_with_all_its_arguments() {
                 "PERDAY recipients",
                 "CONCURRENT reservations",
                 "LEASE milliseconds",
+                "BULK bulk",
             ],
         ),
         ("mailrl.release", &["key", "reservation"]),
         ("mailrl.commit", &["key", "reservation"]),
         ("mailrl.pause", &["key", "milliseconds"]),
+        (
+            "mailrl.limits",
+            &[
+                "key",
+                "PERMINUTE messages",
+                "PERDAY recipients",
+                "CONCURRENT reservations",
+                "RESET reset",
+            ],
+        ),
         ("mailrl.status", &["key"]),
     ];
     for (name, arguments) in arguments {

@@ -1,4 +1,4 @@
-//! With calendar windows the module allows and denies exactly what a Lua script in its place does.
+//! With calendar windows and without turns the module allows and denies exactly what a Lua script in its place does.
 
 use std::collections::BTreeMap;
 
@@ -68,7 +68,7 @@ fn same(of_module: &Decision, of_script: &Decision, call: &Call) -> bool {
 
 #[test]
 fn the_module_decides_as_the_script_does() {
-    let server = RedisServer::at_noon([]);
+    let server = RedisServer::at_noon(["pacing", "no"]);
     let mut redis = server.connection();
     let script = Script::new(SCRIPT);
     let mut random = StdRng::seed_from_u64(20_270_615);

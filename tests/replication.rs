@@ -1,8 +1,6 @@
 //! Replicas and the append-only file get plain commands, and come to the same state.
 
 use std::collections::BTreeSet;
-use std::thread;
-use std::time::{Duration, Instant};
 
 use rand::rngs::StdRng;
 use rand::seq::IndexedRandom;
@@ -46,18 +44,7 @@ impl Pair {
 
     /// Waits until the replica has all that the master sent.
     fn wait(&self) {
-        let deadline = Instant::now() + Duration::from_secs(20);
-        let (mut master, mut replica) = (self.master.connection(), self.replica.connection());
-        loop {
-            let sent = master.counter("replication", "master_repl_offset");
-            let info: String = replica.ask("INFO replication");
-            let up = info.contains("master_link_status:up");
-            if up && info.contains(&format!("slave_repl_offset:{sent}\r")) {
-                return;
-            }
-            assert!(Instant::now() < deadline, "{info}{}", self.replica.log());
-            thread::sleep(Duration::from_millis(5));
-        }
+        self.master.wait_for_replica(&self.replica);
     }
 
     fn move_clock_ms(&self, delta: i64) {
@@ -89,6 +76,7 @@ impl Pair {
         let mut master = self.master.connection();
         for key in keys {
             master.pause(key, 0);
+            master.limits(key, "RESET");
             master.allowed(key, "1 PERMINUTE 1000000 PERDAY 10000000");
         }
         self.say_the_same(keys);
@@ -122,7 +110,7 @@ impl Traffic {
 
     fn call(&mut self, redis: &mut Connection) {
         let key = self.keys.choose(&mut self.random).expect("some keys").clone();
-        match self.random.random_range(0..20) {
+        match self.random.random_range(0..21) {
             0..12 => {
                 let options = [
                     "",
@@ -131,6 +119,7 @@ impl Traffic {
                     " PERMINUTE 500 LEASE 3600000",
                     " PERMINUTE 500 PERDAY 100000",
                     " PERDAY 50",
+                    " BULK",
                 ];
                 let options = options.choose(&mut self.random).expect("some options");
                 let recipients = self.random.random_range(1..20);
@@ -147,6 +136,10 @@ impl Traffic {
                 } else {
                     redis.commit(&key, &id);
                 }
+            }
+            19 => {
+                let limits = ["", "PERMINUTE 30", "PERDAY 500 CONCURRENT 9", "RESET", "RESET"];
+                redis.limits(&key, limits.choose(&mut self.random).expect("some limits"));
             }
             _ => {
                 let pause_ms = [0, 0, 40, 3_000].choose(&mut self.random).copied();
@@ -175,7 +168,12 @@ fn a_replica_comes_to_the_state_of_its_master() {
         match round % 8 {
             3 => pair.set_window("rolling"),
             5 => pair.move_clock_ms(3_600_000),
-            6 => pair.move_clock_ms(-3_600_000),
+            6 => {
+                pair.move_clock_ms(-3_600_000);
+                // How far it stepped each server measures with its next call, if none that writes
+                // comes before.
+                pair.hold_the_same(&traffic.keys);
+            }
             7 => pair.set_window("calendar"),
             _ => {}
         }
@@ -185,7 +183,16 @@ fn a_replica_comes_to_the_state_of_its_master() {
         }
     }
     pair.hold_the_same(&traffic.keys);
-    let allowed = ["SELECT", "SET", "SETRANGE", "PEXPIREAT", "MULTI", "EXEC"].map(String::from);
+    let allowed = [
+        "SELECT",
+        "SET",
+        "SETRANGE",
+        "PEXPIREAT",
+        "PERSIST",
+        "MULTI",
+        "EXEC",
+    ]
+    .map(String::from);
     for server in [&pair.master, &pair.replica] {
         let sent = names(&server.appended_commands());
         assert!(sent.is_subset(&allowed.clone().into()), "{sent:?}");
@@ -240,9 +247,13 @@ fn a_call_that_changes_nothing_replicates_nothing() {
     assert!(!redis.release(KEY, &id));
     assert!(!redis.commit(KEY, &id));
     redis.pause(KEY, 0);
+    redis.limits(KEY, "");
+    redis.limits(KEY, "RESET");
     redis.status(KEY);
     redis.refusal("MAILRL.RESERVE mailrl:new 9001");
     redis.pause("mailrl:new", 0);
+    redis.limits("mailrl:new", "");
+    redis.limits("mailrl:new", "RESET");
     // The state that a clock's step makes is not replicated with a call that is denied.
     pair.move_clock_ms(-3_600_000);
     redis.denied(KEY, "1 PERMINUTE 1");
@@ -323,6 +334,8 @@ fn a_replica_answers_a_status_and_takes_no_reservation() {
         format!("MAILRL.RELEASE {KEY} {id}"),
         format!("MAILRL.COMMIT {KEY} {id}"),
         format!("MAILRL.PAUSE {KEY} 1"),
+        format!("MAILRL.LIMITS {KEY}"),
+        format!("MAILRL.LIMITS {KEY} PERMINUTE 1"),
     ] {
         let error = replica.refusal(&write);
         assert!(error.starts_with("READONLY "), "{error}");

@@ -41,6 +41,8 @@ fn what_changes_nothing_disturbs_no_watch() {
     }));
     assert!(undisturbed_by(&server, |other| {
         other.status(KEY);
+        other.limits(KEY, "");
+        other.limits(KEY, "RESET");
     }));
     redis.pause(KEY, 10_000);
     assert!(undisturbed_by(&server, |other| {
@@ -75,6 +77,15 @@ fn what_changes_something_ends_a_watch() {
     }));
     assert!(!undisturbed_by(&server, |other| {
         other.pause(KEY, 0);
+    }));
+    assert!(!undisturbed_by(&server, |other| {
+        other.limits(KEY, "PERMINUTE 5");
+    }));
+    assert!(undisturbed_by(&server, |other| {
+        other.limits(KEY, "PERMINUTE 5");
+    }));
+    assert!(!undisturbed_by(&server, |other| {
+        other.limits(KEY, "RESET");
     }));
 }
 

@@ -2,7 +2,7 @@
 
 use crate::layout::Parts;
 use crate::limits::{Config, InForce};
-use crate::turns::Pace;
+use crate::turns::{Pace, Wait};
 use crate::used::Used;
 use crate::verdict::{CONCURRENT_HINT_MS, MOST_RETRY_AFTER_MS, OVERRIDE_WAIT_MS, Reason, Request, Verdict};
 
@@ -104,5 +104,10 @@ fn turn(
             1,
         ),
     };
-    lanes.of(request.lane).take(pace, amount, opens_at, now_ms)
+    let wait = Wait {
+        amount,
+        opens_at,
+        is_paused: reason == Reason::Paused,
+    };
+    lanes.of(request.lane).take(pace, wait, now_ms)
 }

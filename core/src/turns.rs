@@ -12,6 +12,17 @@
 use crate::layout::Turns;
 use crate::window::Shape;
 
+/// What somebody who is denied waits for.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Wait {
+    /// What is needed of the window.
+    pub amount: u32,
+    /// When there is room for it if nobody else waits, in ms since 1970.
+    pub opens_at: u64,
+    /// Whether nobody at all is allowed before.
+    pub is_paused: bool,
+}
+
 /// A window as a queue sees it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Pace {
@@ -41,19 +52,22 @@ impl Pace {
 }
 
 impl Turns {
-    /// Takes the next turn for somebody who needs `amount` and could be allowed at `opens_at` if
-    /// nobody waited. Gives its time; both in ms since 1970.
-    pub fn take(&mut self, pace: Pace, amount: u32, opens_at: u64, now_ms: u64) -> u64 {
-        self.look_after(pace, now_ms);
-        let opens_us = opens_at.saturating_mul(1_000);
-        let turn_us = if self.is_empty() {
-            // The first period begins when the first of the queue can be allowed.
-            self.period_start.set(opens_at);
-            self.allowed.set(0);
+    /// Takes the next turn. Gives its time, in ms since 1970.
+    pub fn take(&mut self, pace: Pace, wait: Wait, now_ms: u64) -> u64 {
+        self.look_after(pace, wait.opens_at, now_ms);
+        let opens_us = wait.opens_at.saturating_mul(1_000);
+        let is_first = self.is_empty();
+        let turn_us = if is_first {
             opens_us
         } else {
-            opens_us.max(self.last_us.get().saturating_add(pace.step_us(amount)))
+            opens_us.max(self.last_us.get().saturating_add(pace.step_us(wait.amount)))
         };
+        // The first period begins when the first of the queue can be allowed, and who could not come
+        // in a pause has not stopped coming.
+        if is_first || wait.is_paused && self.period_start.get() < wait.opens_at {
+            self.period_start.set(wait.opens_at);
+            self.allowed.set(0);
+        }
         self.last_us.set(turn_us);
         turn_us.div_ceil(1_000)
     }
@@ -61,7 +75,7 @@ impl Turns {
     /// Notes that `amount` was allowed in this lane.
     pub fn note_allowed(&mut self, pace: Pace, amount: u32, now_ms: u64) {
         if !self.is_empty() {
-            self.look_after(pace, now_ms);
+            self.look_after(pace, now_ms, now_ms);
             self.allowed.set(self.allowed.get().saturating_add(amount));
         }
     }
@@ -79,13 +93,16 @@ impl Turns {
     }
 
     /// Forgets the queue once its last turn has passed, or those who hold turns have stopped coming:
-    /// in a whole span fewer than half of the limit was allowed, or nobody came for two.
-    fn look_after(&mut self, pace: Pace, now_ms: u64) {
+    /// in a whole span fewer than half of the limit was allowed, or nobody came for two. So it does
+    /// if the queue begins long after somebody can be allowed (at `opens_at`): it is that of a pause
+    /// which was ended early.
+    fn look_after(&mut self, pace: Pace, opens_at: u64, now_ms: u64) {
         let period_end = self.period_start.get().saturating_add(pace.span_ms);
         let has_passed = self.last_us.get() <= now_ms.saturating_mul(1_000);
         let few_came = now_ms >= period_end && self.allowed.get() < pace.limit.div_ceil(2);
         let nobody_came = now_ms >= period_end.saturating_add(pace.span_ms);
-        if has_passed || few_came || nobody_came {
+        let begins_late = self.period_start.get() > opens_at.saturating_add(pace.span_ms);
+        if has_passed || few_came || nobody_came || begins_late {
             self.last_us.set(0);
         } else if now_ms >= period_end {
             self.period_start.set(period_end);

@@ -4,8 +4,8 @@
 mod model;
 
 use mailrl_core::{
-    Changes, Config, Lane, Request, ReservationId, Verdict, WindowKind, Wish, commit, pause, release,
-    reserve, status,
+    Changes, Config, Lane, Override, Request, ReservationId, Verdict, WindowKind, Wish, commit,
+    override_limits, pause, release, reserve, status,
 };
 use model::{Expected, Model};
 use proptest::prelude::*;
@@ -27,6 +27,7 @@ enum Step {
     Back(u64),
     Switch(WindowKind),
     Limits(u32, u32),
+    Override(Override),
 }
 
 fn steps() -> impl Strategy<Value = Vec<Step>> {
@@ -44,6 +45,11 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
         1 => prop_oneof![1_u64..5_000, 1_u64..4_000_000, 1_u64..200_000_000].prop_map(Step::Back),
         1 => prop_oneof![Just(WindowKind::Calendar), Just(WindowKind::Rolling)].prop_map(Step::Switch),
         1 => (1_u32..15, 5_u32..100).prop_map(|(minute, day)| Step::Limits(minute, day)),
+        1 => prop_oneof![
+            1 => Just(Override::Reset),
+            3 => (small_limit(), prop::option::weighted(0.3, 4_u32..60), prop::option::weighted(0.3, 1_u32..6))
+                .prop_map(|(per_minute, per_day, concurrent)| Override::Set(Wish { per_minute, per_day, concurrent })),
+        ].prop_map(Step::Override),
     ];
     prop::collection::vec(step, 1..160)
 }
@@ -114,6 +120,13 @@ proptest! {
                     }
                 }
                 Step::Release(_) | Step::Commit(_) | Step::Pause(_) => {}
+                Step::Override(wanted) => {
+                    let overridden = override_limits(&mut value, config.kind, wanted, now).unwrap();
+                    prop_assert_eq!(overridden.limits, model.override_limits(config.kind, wanted, now));
+                    if let Some(changes) = overridden.changes {
+                        replicate(&mut replica, &value, &changes);
+                    }
+                }
                 Step::Forward(ms) => now += ms,
                 Step::Back(ms) => now = now.saturating_sub(ms).max(start - 1_000_000_000),
                 Step::Switch(kind) => config.kind = kind,
@@ -128,6 +141,7 @@ proptest! {
             prop_assert_eq!(u64::from(here.day.used), model.day_used(now));
             prop_assert_eq!(here.open, model.open(now));
             prop_assert_eq!(here.paused_for_ms, model.paused_for(now));
+            prop_assert_eq!(here.overrides, model.overrides());
         }
     }
 }

@@ -2,8 +2,8 @@
 //! left as it is.
 
 use mailrl_core::{
-    BadState, Config, Lane, Request, ReservationId, SHORTEST_VALUE, Verdict, WindowKind, Wish, commit, pause,
-    release, reserve, status,
+    BadState, Config, Lane, Override, Request, ReservationId, SHORTEST_VALUE, Verdict, WindowKind, Wish,
+    commit, override_limits, pause, release, reserve, status,
 };
 use proptest::prelude::*;
 
@@ -55,6 +55,13 @@ fn call_everything(value: &[u8], config: &Config, now: u64) {
     unchanged(commit(&mut copy, config.kind, id, now).is_err(), &copy);
     let mut copy = value.to_vec();
     unchanged(pause(&mut copy, config.kind, 1_000, now).is_err(), &copy);
+    for wanted in [Override::Reset, Override::Set(request(1).wish)] {
+        let mut copy = value.to_vec();
+        unchanged(
+            override_limits(&mut copy, config.kind, wanted, now).is_err(),
+            &copy,
+        );
+    }
     let _ = status(value, config, now);
 }
 

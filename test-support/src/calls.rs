@@ -32,6 +32,17 @@ pub struct WindowStatus {
     pub room_in_ms: u64,
 }
 
+/// The operator's limits of a mailbox, where there are any.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Overrides {
+    /// Messages a minute.
+    pub per_minute: Option<u64>,
+    /// Recipients a day.
+    pub per_day: Option<u64>,
+    /// Open reservations at once.
+    pub concurrent: Option<u64>,
+}
+
 /// A reply of `MAILRL.STATUS`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Status {
@@ -45,6 +56,8 @@ pub struct Status {
     pub open: u64,
     /// For how long it is paused, in ms from now.
     pub paused_for_ms: u64,
+    /// The operator's limits.
+    pub overrides: Overrides,
 }
 
 /// What the server says of a key: its value as `DUMP` gives it, and when it expires in ms since 1970
@@ -71,6 +84,9 @@ pub trait Calls {
     fn commit(&mut self, key: &str, reservation: &str) -> bool;
     /// `MAILRL.PAUSE`: until when.
     fn pause(&mut self, key: &str, ms: u64) -> u64;
+    /// `MAILRL.LIMITS`, with what follows the key, if anything does: the overrides, and the defaults
+    /// for messages a minute and recipients a day.
+    fn limits(&mut self, key: &str, arguments: &str) -> (Overrides, (u64, u64));
     /// `MAILRL.STATUS`.
     fn status(&mut self, key: &str) -> Status;
     /// The server's clock, in ms since 1970.
@@ -161,6 +177,18 @@ impl Calls for Connection {
         self.ask(&format!("MAILRL.PAUSE {key} {ms}"))
     }
 
+    fn limits(&mut self, key: &str, arguments: &str) -> (Overrides, (u64, u64)) {
+        let words = format!("MAILRL.LIMITS {key} {arguments}");
+        let mut map: HashMap<String, Value> = self.ask(words.trim_end());
+        let overrides = overrides(&mut map);
+        let mut defaults: HashMap<String, Value> = field(&mut map, "defaults");
+        let defaults = (
+            field(&mut defaults, "per_minute"),
+            field(&mut defaults, "recipients_per_day"),
+        );
+        (overrides, defaults)
+    }
+
     fn status(&mut self, key: &str) -> Status {
         let mut map: HashMap<String, Value> = self.ask(&format!("MAILRL.STATUS {key}"));
         Status {
@@ -169,6 +197,7 @@ impl Calls for Connection {
             day: window(&mut map, "day"),
             open: field(&mut map, "open"),
             paused_for_ms: field(&mut map, "paused_for_ms"),
+            overrides: overrides(&mut map),
         }
     }
 
@@ -209,6 +238,15 @@ fn window(map: &mut HashMap<String, Value>, name: &str) -> WindowStatus {
         used: field(&mut window, "used"),
         limit: field(&mut window, "limit"),
         room_in_ms: field(&mut window, "room_in_ms"),
+    }
+}
+
+fn overrides(map: &mut HashMap<String, Value>) -> Overrides {
+    let mut overrides: HashMap<String, Value> = field(map, "overrides");
+    Overrides {
+        per_minute: field(&mut overrides, "per_minute"),
+        per_day: field(&mut overrides, "recipients_per_day"),
+        concurrent: field(&mut overrides, "concurrent"),
     }
 }
 

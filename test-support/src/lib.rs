@@ -3,6 +3,7 @@
 //! | file | subject |
 //! | --- | --- |
 //! | `redis_server` | a redis-server of a test's own |
+//! | `replication` | one that follows another |
 //! | `clock` | its clock, moved at will |
 //! | `append_only_file` | what it has written there |
 //! | `calls` | the module's commands, as tests write them |
@@ -13,9 +14,10 @@ mod calls;
 mod clock;
 mod module;
 mod redis_server;
+mod replication;
 
 pub use append_only_file::Words;
-pub use calls::{Answer, Calls, Snapshot, Status, WindowStatus, error_text};
+pub use calls::{Answer, Calls, Overrides, Snapshot, Status, WindowStatus, error_text};
 pub use clock::NOON_MS;
 pub use module::module_path;
 pub use redis_server::{RedisServer, RedisServerBuilder, free_port};

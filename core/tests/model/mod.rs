@@ -1,7 +1,7 @@
 //! A naive mailbox: every counted message is remembered with the times it counts from, and each
 //! question is answered by looking at all of them. Slow, and too simple to be wrong.
 
-use mailrl_core::{Config, Lane, Reason, Request, Shape, Verdict, WindowKind};
+use mailrl_core::{Config, Lane, Override, Reason, Request, Shape, Verdict, WindowKind, Wish};
 
 /// A counted message. Where a window has dropped it for good, its time there is `None`.
 #[derive(Debug, Clone)]
@@ -20,6 +20,7 @@ pub struct Model {
     messages: Vec<Message>,
     kind: WindowKind,
     paused_until: u64,
+    overrides: Wish,
     written_at: u64,
     counted_at: u64,
     next_seq: u32,
@@ -44,6 +45,7 @@ impl Model {
             messages: Vec::new(),
             kind,
             paused_until: 0,
+            overrides: Wish::default(),
             written_at: 0,
             counted_at: 0,
             next_seq: 0,
@@ -74,15 +76,31 @@ impl Model {
         self.paused_until.saturating_sub(now)
     }
 
+    pub fn overrides(&self) -> Wish {
+        self.overrides
+    }
+
     pub fn reserve(&mut self, config: &Config, request: &Request, now: u64) -> Expected {
         self.settle(config.kind, now);
         let of_lane = |limit: u32| match request.lane {
             Lane::Normal => limit,
             Lane::Bulk => (limit * config.bulk_share / 100).max(1),
         };
-        let per_minute = u64::from(of_lane(request.wish.per_minute.unwrap_or(config.per_minute)));
-        let per_day = of_lane(request.wish.per_day.unwrap_or(config.per_day));
-        let verdict = self.decide(per_minute, per_day, request, now);
+        let minute = [self.overrides.per_minute, request.wish.per_minute];
+        let day = [self.overrides.per_day, request.wish.per_day];
+        let first =
+            |limits: [Option<u32>; 2], default| limits.into_iter().flatten().next().unwrap_or(default);
+        let per_minute = u64::from(of_lane(first(minute, config.per_minute)));
+        let per_day = of_lane(first(day, config.per_day));
+        let asked_for = of_lane(request.wish.per_day.unwrap_or(config.per_day));
+        let verdict = if (per_day + 1..=asked_for).contains(&request.recipients) {
+            Verdict::Denied {
+                reason: Reason::Day,
+                retry_after_ms: 3_600_000,
+            }
+        } else {
+            self.decide(per_minute, per_day, request, now)
+        };
         if let Verdict::Allowed(id) = verdict {
             self.next_seq += 1;
             self.written_at = now;
@@ -134,11 +152,8 @@ impl Model {
                 retry_after_ms: until - now,
             };
         }
-        if request
-            .wish
-            .concurrent
-            .is_some_and(|places| self.open(now) >= places as usize)
-        {
+        let concurrent = self.overrides.concurrent.or(request.wish.concurrent);
+        if concurrent.is_some_and(|places| self.open(now) >= places as usize) {
             return Verdict::Denied {
                 reason: Reason::Concurrent,
                 retry_after_ms: 250,
@@ -190,6 +205,20 @@ impl Model {
             self.paused_until = until;
             self.written_at = now;
         }
+    }
+
+    pub fn override_limits(&mut self, kind: WindowKind, wanted: Override, now: u64) -> Wish {
+        self.settle(kind, now);
+        let before = self.overrides;
+        self.overrides = match wanted {
+            Override::Reset => Wish::default(),
+            Override::Set(wish) => Wish {
+                per_minute: wish.per_minute.or(before.per_minute),
+                per_day: wish.per_day.or(before.per_day),
+                concurrent: wish.concurrent.or(before.concurrent),
+            },
+        };
+        self.overrides
     }
 
     /// A clock that stepped back: what lies in the future is as of now, and what lasts is moved by
