@@ -70,6 +70,8 @@ pub fn write_info(info: &Info) {
     info.text(c"window", config.kind.name());
     info.number(c"per_minute", config.per_minute.into());
     info.number(c"recipients_per_day", config.per_day.into());
+    info.text(c"pacing", if config.pacing { "yes" } else { "no" });
+    info.number(c"bulk_share", config.bulk_share.into());
     for counter in ALL {
         info.number(counter.field, counter.count.load(Ordering::Relaxed));
     }

@@ -234,7 +234,7 @@ fn a_bulk_message_beyond_its_lanes_day_is_too_large() {
     for _ in 0..2 {
         let error = redis.refusal(&format!("MAILRL.RESERVE {KEY} 81 BULK"));
         assert!(
-            error.starts_with("TOOLARGE ") && error.contains("a day of 80"),
+            error.starts_with("TOOLARGE ") && error.contains("a day's bulk share of 80"),
             "{error}"
         );
         let error = redis.refusal(&format!("MAILRL.RESERVE {KEY} 9 BULK PERDAY 10"));

@@ -265,6 +265,17 @@ pub(crate) struct Log<'a> {
     pub head: &'a mut LogHead,
 }
 
+impl LogHead {
+    /// Whether it can be the head of this many older places.
+    fn fits(&self, places: usize) -> bool {
+        let (first, taken, open) = (self.first.get(), self.taken.get(), self.open.get());
+        usize::from(first) < places.max(1)
+            && usize::from(taken) <= places
+            && open <= taken
+            && usize::from(self.recent) < 1 << RECENT
+    }
+}
+
 impl Header {
     /// Takes over all but what the layout says of itself.
     pub fn take_over(&mut self, other: &Self) {
@@ -301,7 +312,7 @@ impl<'a> Parts<'a> {
         if len != 0 && (!len.is_power_of_two() || !(FEWEST_PLACES..=MOST_PLACES).contains(&len)) {
             return Err(BadState::Length);
         }
-        if usize::from(hot.log.first.get()) >= len.max(1) || usize::from(hot.log.taken.get()) > len {
+        if !hot.log.fits(len) {
             return Err(BadState::Damaged);
         }
         Ok(Self {

@@ -70,8 +70,13 @@ fn reserve(context: Context<'_>, args: Args<'_>) -> Outcome {
         Verdict::TooLarge { per_day } => {
             counters::TOO_LARGE.increment();
             return Err(format!(
-                "TOOLARGE {} recipients never fit a day of {per_day}; split the message, or raise the limit",
-                request.recipients
+                "TOOLARGE {} recipients never fit a {} of {per_day}; split the message, or raise the limit",
+                request.recipients,
+                if request.lane == Lane::Bulk {
+                    "day's bulk share"
+                } else {
+                    "day"
+                },
             ));
         }
         Verdict::Denied { reason, .. } => counters::denied(reason).increment(),
