@@ -239,7 +239,7 @@ fn a_bulk_message_beyond_its_lanes_day_is_too_large() {
         );
         let error = redis.refusal(&format!("MAILRL.RESERVE {KEY} 9 BULK PERDAY 10"));
         assert!(
-            error.starts_with("TOOLARGE ") && error.contains("a day of 8;"),
+            error.starts_with("TOOLARGE ") && error.contains("a day's bulk share of 8;"),
             "{error}"
         );
         redis.allowed(KEY, "1 BULK");
