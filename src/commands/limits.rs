@@ -3,7 +3,7 @@
 use mailrl_core::{Override, Wish, expiry, override_limits};
 
 use super::arguments::key_name;
-use super::options::{Options, once};
+use super::options::{CONCURRENT, Options, PERDAY, PERMINUTE, once};
 use super::{UPDATES_KEY, entry_point, reply_overrides};
 use crate::redis::command::ArgumentKind;
 use crate::redis::context::Outcome;
@@ -22,21 +22,9 @@ pub static LIMITS: CommandSpec = CommandSpec {
     acl: c"write fast",
     key: UPDATES_KEY,
     arguments: &[
-        Argument {
-            name: c"messages",
-            token: Some(c"PERMINUTE"),
-            kind: ArgumentKind::Integer,
-        },
-        Argument {
-            name: c"recipients",
-            token: Some(c"PERDAY"),
-            kind: ArgumentKind::Integer,
-        },
-        Argument {
-            name: c"reservations",
-            token: Some(c"CONCURRENT"),
-            kind: ArgumentKind::Integer,
-        },
+        PERMINUTE,
+        PERDAY,
+        CONCURRENT,
         Argument {
             name: c"reset",
             token: Some(c"RESET"),

@@ -5,9 +5,29 @@ use std::ops::RangeInclusive;
 use mailrl_core::Wish;
 
 use super::arguments::{LIMIT, number, shown};
-use crate::redis::Args;
+use crate::redis::command::ArgumentKind;
+use crate::redis::{Args, Argument};
 
-const CONCURRENT: RangeInclusive<u32> = 1..=1_024;
+const PLACES: RangeInclusive<u32> = 1..=1_024;
+
+/// Messages a minute, as `COMMAND DOCS` shows it.
+pub const PERMINUTE: Argument = Argument {
+    name: c"messages",
+    token: Some(c"PERMINUTE"),
+    kind: ArgumentKind::Integer,
+};
+/// Recipients a day.
+pub const PERDAY: Argument = Argument {
+    name: c"recipients",
+    token: Some(c"PERDAY"),
+    kind: ArgumentKind::Integer,
+};
+/// Open reservations at once.
+pub const CONCURRENT: Argument = Argument {
+    name: c"reservations",
+    token: Some(c"CONCURRENT"),
+    kind: ArgumentKind::Integer,
+};
 
 /// The options of one call, read one after another.
 pub struct Options<'a> {
@@ -38,9 +58,7 @@ impl<'a> Options<'a> {
         let (name, range, place) = match option {
             _ if option.eq_ignore_ascii_case(b"PERMINUTE") => ("PERMINUTE", LIMIT, &mut wish.per_minute),
             _ if option.eq_ignore_ascii_case(b"PERDAY") => ("PERDAY", LIMIT, &mut wish.per_day),
-            _ if option.eq_ignore_ascii_case(b"CONCURRENT") => {
-                ("CONCURRENT", CONCURRENT, &mut wish.concurrent)
-            }
+            _ if option.eq_ignore_ascii_case(b"CONCURRENT") => ("CONCURRENT", PLACES, &mut wish.concurrent),
             _ => return Ok(false),
         };
         self.value(name, &range, place)?;

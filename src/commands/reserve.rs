@@ -5,7 +5,7 @@ use std::ops::RangeInclusive;
 use mailrl_core::{Answer, IdText, Lane, Request, Verdict, Wish, expiry};
 
 use super::arguments::{LIMIT, key_name, number};
-use super::options::{Options, once};
+use super::options::{CONCURRENT, Options, PERDAY, PERMINUTE, once};
 use super::{UPDATES_KEY, entry_point};
 use crate::redis::command::ArgumentKind;
 use crate::redis::context::Outcome;
@@ -30,21 +30,9 @@ pub static RESERVE: CommandSpec = CommandSpec {
             token: None,
             kind: ArgumentKind::Integer,
         },
-        Argument {
-            name: c"messages",
-            token: Some(c"PERMINUTE"),
-            kind: ArgumentKind::Integer,
-        },
-        Argument {
-            name: c"recipients",
-            token: Some(c"PERDAY"),
-            kind: ArgumentKind::Integer,
-        },
-        Argument {
-            name: c"reservations",
-            token: Some(c"CONCURRENT"),
-            kind: ArgumentKind::Integer,
-        },
+        PERMINUTE,
+        PERDAY,
+        CONCURRENT,
         Argument {
             name: c"milliseconds",
             token: Some(c"LEASE"),
