@@ -8,7 +8,7 @@ need() { # command package
     command -v "$1" >/dev/null 2>&1 || missing="$missing $2"
 }
 
-need cc gcc
+need cc build-essential
 need git git
 need redis-server redis-server
 need redis-benchmark redis-tools
