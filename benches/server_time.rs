@@ -52,10 +52,9 @@ struct Subject {
 type Sample = (f64, f64);
 
 fn main() {
-    let servers = [
-        RedisServer::with_module(["window", "calendar"]),
-        RedisServer::with_module(["window", "rolling"]),
-    ];
+    let servers = ["calendar", "rolling"].map(|kind| {
+        RedisServer::with_module(["window", kind, "per-minute", LIMIT, "recipients-per-day", LIMIT])
+    });
     let mut connections: Vec<Connection> = servers.iter().map(RedisServer::connection).collect();
     for connection in &mut connections {
         fill_day(connection, "mailrl:full");
@@ -97,7 +96,9 @@ fn main() {
 
 fn subjects(sha: &str) -> Vec<Subject> {
     let words = |text: &str| text.split(' ').map(String::from).collect();
-    let reserve = format!("MAILRL.RESERVE mailrl:__rand_int__ 1 PERMINUTE {LIMIT} PERDAY {LIMIT}");
+    // A lease of 1 ms stands for a caller that commits: the reservation is closed before the next one.
+    let closed = "MAILRL.RESERVE mailrl:__rand_int__ 1 LEASE 1";
+    let left_open = "MAILRL.RESERVE open:__rand_int__ 1";
     let denied = "MAILRL.RESERVE mailrl:full 1 PERDAY 1";
     let subject = |name, server, stat, text: &str| Subject {
         name,
@@ -114,8 +115,20 @@ fn subjects(sha: &str) -> Vec<Subject> {
             "evalsha",
             &format!("EVALSHA {sha} 2 m:__rand_int__ d:__rand_int__ 1 {LIMIT} {LIMIT}"),
         ),
-        subject("RESERVE, calendar", 0, "mailrl.reserve", &reserve),
-        subject("RESERVE, rolling", 1, "mailrl.reserve", &reserve),
+        subject("RESERVE, calendar", 0, "mailrl.reserve", closed),
+        subject("RESERVE, rolling", 1, "mailrl.reserve", closed),
+        subject(
+            "RESERVE, calendar, never committed",
+            0,
+            "mailrl.reserve",
+            left_open,
+        ),
+        subject(
+            "RESERVE, rolling, never committed",
+            1,
+            "mailrl.reserve",
+            left_open,
+        ),
         subject("RESERVE, calendar, denied", 0, "mailrl.reserve", denied),
         subject("RESERVE, rolling, denied", 1, "mailrl.reserve", denied),
     ]
