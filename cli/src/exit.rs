@@ -7,8 +7,8 @@ use crate::interruption::Signal;
 /// What the help says of them.
 pub const HELP: &str = "\
 Exit codes:
-    0  all mails were sent (status: all mailboxes were shown)
-    1  a mail failed (status: a mailbox could not be shown)
+    0  all mails were sent (other commands: all was done)
+    1  a mail failed (other commands: something could not be done)
     2  wrong usage or configuration, nothing was done
     3  a mail was deferred, none failed
     4  a mail may have been sent, look before you send it again; goes before 1, 3

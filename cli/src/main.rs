@@ -7,14 +7,19 @@
 //! | `exit` | the exit codes |
 //! | `log`, `terminal`, `words` | where lines go, and how they are worded |
 //! | `interruption` | Ctrl-C and SIGTERM |
-//! | `send`, `status` | the subcommands: one module each, each with a `run` |
+//! | `server` | the Redis that is asked by hand, and what to do when it does not answer |
+//! | `send`, `status`, `limits`, `pause`, `simulate` | the subcommands |
 
 mod args;
 mod config;
 mod exit;
 mod interruption;
+mod limits;
 mod log;
+mod pause;
 mod send;
+mod server;
+mod simulate;
 mod status;
 mod terminal;
 mod words;
@@ -42,6 +47,9 @@ fn main() -> ExitCode {
 
 fn start(args: Args, terminal: &Terminal) -> Result<Exit, Box<dyn std::error::Error>> {
     let trouble = log::start(&args.log, terminal)?;
+    if let Command::Simulate(args) = &args.command {
+        return Ok(simulate::run(args, terminal));
+    }
     let config = Config::load(&args.place)?;
     let runtime = Builder::new_multi_thread().enable_all().build()?;
     let exit = runtime.block_on(run(args.command, config, terminal, trouble));
@@ -59,5 +67,9 @@ async fn run(
     match command {
         Command::Send(args) => send::run(args, config, terminal, trouble).await,
         Command::Status(args) => status::run(&args, &config, terminal).await,
+        Command::Limits(args) => limits::run(&args, &config, terminal).await,
+        Command::Pause(args) => pause::pause(&args, &config, terminal).await,
+        Command::Resume(args) => pause::resume(&args, &config, terminal).await,
+        Command::Simulate(args) => Ok(simulate::run(&args, terminal)),
     }
 }

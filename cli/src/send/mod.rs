@@ -13,7 +13,7 @@ mod wait;
 use std::sync::Arc;
 
 use lettre::{Address, AsyncTransport};
-use mailrl_client::{MailRateLimiter, Mailbox, RateLimitedError, RateLimitedGraphMailer};
+use mailrl_client::{Lane, MailRateLimiter, Mailbox, RateLimitedError, RateLimitedGraphMailer};
 use mailrl_mailer::{EnvelopeError, GraphError, MicrosoftGraphMailer};
 
 use crate::args;
@@ -46,6 +46,11 @@ pub async fn run(
         config,
         trouble,
         from: args.from.map(Arc::new),
+        lane: match (args.lane.bulk, args.lane.urgent) {
+            (true, _) => Some(Lane::Bulk),
+            (_, true) => Some(Lane::Normal),
+            _ => None,
+        },
         waits: args.wait,
         terminal: terminal.clone(),
         interruption,
@@ -59,6 +64,8 @@ struct Sender {
     config: Config,
     trouble: RedisTrouble,
     from: Option<Arc<Address>>,
+    /// Which mail leaves room for which; none: each mail says itself.
+    lane: Option<Lane>,
     waits: bool,
     terminal: Terminal,
     interruption: Interruption,
@@ -109,8 +116,11 @@ impl Sender {
         let Some(mailbox) = envelope.from().map(Mailbox::from) else {
             return Report::of(source, MailFileError::from(EnvelopeError::NoSender).into());
         };
-        let mailer = RateLimitedGraphMailer::new(self.mailer.clone(), self.limiter.clone())
+        let mut mailer = RateLimitedGraphMailer::new(self.mailer.clone(), self.limiter.clone())
             .with_limits(self.config.limits(&mailbox));
+        if let Some(lane) = self.lane {
+            mailer = mailer.with_lane(lane);
+        }
         let mut waits = 0;
         let (outcome, fail_open) = loop {
             let (outcome, fail_open) = self.braked(mailer.send_raw(&envelope, &content)).await;

@@ -1,7 +1,9 @@
-//! The reply of `MAILRL.STATUS`, as RESP3 gives it (maps) and as RESP2 does (flat arrays).
+//! The reply of `MAILRL.STATUS`.
 
 use redis::Value;
 use serde::Serialize;
+
+use crate::server::reply::{Map, Overrides, number, text};
 
 /// How a mailbox stands.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -29,31 +31,18 @@ pub struct Window {
     pub room_in_ms: u64,
 }
 
-/// An operator's overrides.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
-pub struct Overrides {
-    pub per_minute: Option<u64>,
-    pub recipients_per_day: Option<u64>,
-    pub concurrent: Option<u64>,
-}
-
 impl Status {
     /// Reads a reply; none if it is not one of `MAILRL.STATUS`. Fields that are not known here, a
     /// newer module may have.
     pub fn read(reply: &Value) -> Option<Self> {
         let reply = Map::of(reply)?;
-        let overrides = Map::of(reply.get("overrides")?)?;
         Some(Self {
             window: text(reply.get("window")?)?,
             minute: Window::read(reply.get("minute")?)?,
             day: Window::read(reply.get("day")?)?,
             open: number(reply.get("open")?)?,
             paused_for_ms: number(reply.get("paused_for_ms")?)?,
-            overrides: Overrides {
-                per_minute: overrides.get("per_minute").and_then(number),
-                recipients_per_day: overrides.get("recipients_per_day").and_then(number),
-                concurrent: overrides.get("concurrent").and_then(number),
-            },
+            overrides: Overrides::read(reply.get("overrides")?)?,
         })
     }
 }
@@ -66,42 +55,6 @@ impl Window {
             limit: number(reply.get("limit")?)?,
             room_in_ms: number(reply.get("room_in_ms")?)?,
         })
-    }
-}
-
-struct Map<'v>(Vec<(&'v Value, &'v Value)>);
-
-impl<'v> Map<'v> {
-    fn of(value: &'v Value) -> Option<Self> {
-        match value {
-            Value::Map(pairs) => Some(Self(pairs.iter().map(|(name, value)| (name, value)).collect())),
-            Value::Array(flat) if flat.len() % 2 == 0 => Some(Self(
-                flat.chunks_exact(2).map(|pair| (&pair[0], &pair[1])).collect(),
-            )),
-            _ => None,
-        }
-    }
-
-    fn get(&self, wanted: &str) -> Option<&'v Value> {
-        let is_wanted = |name: &Value| text(name).is_some_and(|name| name == wanted);
-        self.0
-            .iter()
-            .find_map(|(name, value)| is_wanted(name).then_some(*value))
-    }
-}
-
-fn text(value: &Value) -> Option<String> {
-    match value {
-        Value::BulkString(bytes) => String::from_utf8(bytes.clone()).ok(),
-        Value::SimpleString(text) => Some(text.clone()),
-        _ => None,
-    }
-}
-
-fn number(value: &Value) -> Option<u64> {
-    match value {
-        Value::Int(number) => u64::try_from(*number).ok(),
-        _ => None,
     }
 }
 

@@ -4,6 +4,10 @@
     reason = "these comments are the help, which is read in a terminal"
 )]
 
+mod operate;
+mod simulate;
+mod values;
+
 use std::path::PathBuf;
 
 use clap::builder::{OsStringValueParser, TypedValueParser};
@@ -11,6 +15,8 @@ use clap::{ArgAction, Args as Group, Parser, Subcommand, ValueEnum};
 use lettre::Address;
 
 use crate::exit;
+pub use operate::{Limits, Pause, Resume};
+pub use simulate::{Simulate, Window};
 
 const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), " (", env!("MAILRL_COMMIT"), ")");
 
@@ -28,6 +34,7 @@ Examples:
   mailrl send mail.eml                          now, or say when it may go
   mailrl send --wait outbox/*.eml               each as soon as it may
   mailrl send --from news@example.com a.eml     from this mailbox
+  mailrl send --wait --bulk campaign/*.eml      behind the mail that is waited for
   generate-mail | mailrl send -                 from a pipe
   mailrl send --json *.eml | jq 'select(.result != \"sent\")'
 
@@ -73,6 +80,10 @@ pub struct Args {
 pub enum Command {
     Send(Send),
     Status(Status),
+    Limits(Limits),
+    Pause(Pause),
+    Resume(Resume),
+    Simulate(Simulate),
 }
 
 /// Where Redis and the configuration are.
@@ -149,12 +160,28 @@ pub struct Send {
     #[arg(long, value_name = "MAILBOX")]
     pub from: Option<Address>,
 
+    #[command(flatten)]
+    pub lane: Lane,
+
     /// Print one JSON object for each file, and the summary on stderr
     #[arg(long, action = ArgAction::SetTrue)]
     pub json: bool,
 
     #[command(flatten)]
     pub graph: Graph,
+}
+
+/// Which mail leaves room for which.
+#[derive(Group)]
+pub struct Lane {
+    /// Send all as mail that can wait, which leaves the last part of each window to other mail; else
+    /// each mail says itself what it is (Precedence, List-Unsubscribe, Importance)
+    #[arg(long, action = ArgAction::SetTrue, conflicts_with = "urgent")]
+    pub bulk: bool,
+
+    /// Send all as mail that somebody waits for, whatever it says itself
+    #[arg(long, action = ArgAction::SetTrue)]
+    pub urgent: bool,
 }
 
 /// How Microsoft Graph is reached.

@@ -1,0 +1,124 @@
+//! The Redis that is asked, and what to do when it does not answer.
+//!
+//! | file | subject |
+//! | --- | --- |
+//! | `reply` | what replies are made of |
+//! | `trouble` | why there is no answer, for people and as JSON |
+
+pub mod reply;
+mod trouble;
+
+use std::time::Duration;
+
+use mailrl_client::{FailOpen, FailOpenCause, Mailbox};
+use redis::aio::MultiplexedConnection;
+use redis::{AsyncConnectionConfig, Value};
+
+use crate::config::{Config, ConfigError};
+pub use trouble::{Trouble, json};
+
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// The Redis that is asked.
+pub struct Server {
+    connection: MultiplexedConnection,
+    address: String,
+}
+
+impl Server {
+    /// Connects, or knows why not.
+    pub async fn connect(config: &Config) -> Result<Result<Self, Trouble>, ConfigError> {
+        // It checks the address as a send would.
+        config.limiter(PATIENCE)?;
+        Ok(Self::connect_to(config.redis_url()).await)
+    }
+
+    async fn connect_to(url: &str) -> Result<Self, Trouble> {
+        let trouble = |failure, address: &str| Trouble {
+            failure,
+            address: address.to_owned(),
+            needs: "+@connection",
+        };
+        let client =
+            redis::Client::open(url).map_err(|error| trouble(error.into(), "the configured address"))?;
+        let address = client.get_connection_info().addr().to_string();
+        let config = AsyncConnectionConfig::new()
+            .set_connection_timeout(Some(PATIENCE))
+            .set_response_timeout(Some(PATIENCE));
+        let connecting = client.get_multiplexed_async_connection_with_config(&config);
+        match tokio::time::timeout(PATIENCE, connecting).await {
+            Ok(Ok(connection)) => Ok(Self { connection, address }),
+            Ok(Err(error)) => Err(trouble(error.into(), &address)),
+            Err(_) => Err(trouble(no_answer(), &address)),
+        }
+    }
+
+    /// Sends one of the module's commands for a mailbox, and reads its reply.
+    pub async fn ask<T>(
+        &self,
+        command: Command,
+        mailbox: &Mailbox,
+        arguments: &[String],
+        read: impl FnOnce(&Value) -> Option<T>,
+    ) -> Result<T, Trouble> {
+        let mut connection = self.connection.clone();
+        let reply = redis::cmd(command.name())
+            .arg(mailbox.key())
+            .arg(arguments)
+            .query_async::<Value>(&mut connection)
+            .await;
+        let failure = match reply {
+            Ok(reply) => match read(&reply) {
+                Some(answer) => return Ok(answer),
+                None => FailOpen {
+                    cause: FailOpenCause::UnexpectedReply,
+                    error: format!(
+                        "not an answer to {}: {:.200}",
+                        command.name(),
+                        format!("{reply:?}")
+                    ),
+                },
+            },
+            Err(error) => error.into(),
+        };
+        Err(Trouble {
+            failure,
+            address: self.address.clone(),
+            needs: command.permission(),
+        })
+    }
+}
+
+/// A command of the module.
+#[derive(Debug, Clone, Copy)]
+pub enum Command {
+    Limits,
+    Pause,
+    Status,
+}
+
+impl Command {
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Limits => "MAILRL.LIMITS",
+            Self::Pause => "MAILRL.PAUSE",
+            Self::Status => "MAILRL.STATUS",
+        }
+    }
+
+    /// What a user of Redis needs in its ACL.
+    const fn permission(self) -> &'static str {
+        match self {
+            Self::Limits => "+mailrl.limits",
+            Self::Pause => "+mailrl.pause",
+            Self::Status => "+mailrl.status",
+        }
+    }
+}
+
+fn no_answer() -> FailOpen {
+    FailOpen {
+        cause: FailOpenCause::Timeout,
+        error: "no answer".into(),
+    }
+}
