@@ -98,6 +98,7 @@ fn subjects(sha: &str) -> Vec<Subject> {
     let words = |text: &str| text.split(' ').map(String::from).collect();
     // A lease of 1 ms stands for a caller that commits: the reservation is closed before the next one.
     let closed = "MAILRL.RESERVE mailrl:__rand_int__ 1 LEASE 1";
+    let everything = "MAILRL.RESERVE all:__rand_int__ 1 LEASE 1 CONCURRENT 1024 BULK";
     let left_open = "MAILRL.RESERVE open:__rand_int__ 1";
     let denied = "MAILRL.RESERVE mailrl:full 1 PERDAY 1";
     let subject = |name, server, stat, text: &str| Subject {
@@ -117,6 +118,12 @@ fn subjects(sha: &str) -> Vec<Subject> {
         ),
         subject("RESERVE, calendar", 0, "mailrl.reserve", closed),
         subject("RESERVE, rolling", 1, "mailrl.reserve", closed),
+        subject(
+            "RESERVE, rolling, CONCURRENT, BULK",
+            1,
+            "mailrl.reserve",
+            everything,
+        ),
         subject(
             "RESERVE, calendar, never committed",
             0,
