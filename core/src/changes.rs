@@ -6,7 +6,8 @@ use std::ops::Range;
 /// further `SETRANGE` and the `MULTI`/`EXEC` around two commands weigh with a key of 26 bytes.
 const GAP_WORTH_BRIDGING: usize = 90;
 
-/// A call changes at most: the pause, both rings, the hot part, and two reservations.
+/// Nearly all calls change fewer: both rings, the hot part, the pause, reservations that moved on. A
+/// call with more has all of the value replicated.
 const MOST: usize = 6;
 
 /// What a call changed.
