@@ -102,4 +102,12 @@ impl<E: SendFailure + 'static> SendFailure for RateLimitedError<E> {
             }
         }
     }
+
+    fn is_permanent(&self) -> bool {
+        match self {
+            Self::Exceeded(_) => false,
+            Self::TooLarge(_) | Self::NoSender | Self::NoRecipients => true,
+            Self::Send(error) => error.is_permanent(),
+        }
+    }
 }

@@ -24,4 +24,10 @@ pub enum MailOutcome {
 pub trait SendFailure: std::error::Error {
     /// What became of the mail.
     fn mail_outcome(&self) -> MailOutcome;
+
+    /// True if the mail was not sent and the very same mail would fail again: whoever tries failed
+    /// mail again ends this one at once. The decorator does not ask.
+    fn is_permanent(&self) -> bool {
+        false
+    }
 }

@@ -27,6 +27,11 @@ impl SendFailure for Error {
             MailOutcome::Unknown
         }
     }
+
+    fn is_permanent(&self) -> bool {
+        // The inherent one: a reply of 5xx.
+        Error::is_permanent(self)
+    }
 }
 
 fn is_refused_connection(error: &Error) -> bool {

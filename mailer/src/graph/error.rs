@@ -5,6 +5,7 @@ use std::fmt;
 use std::time::Duration;
 
 use mailrl_client::{MailOutcome, SendFailure};
+use reqwest::StatusCode;
 
 use super::answer::Answer;
 use super::recipients::AddressingError;
@@ -127,6 +128,20 @@ impl SendFailure for GraphError {
             | Kind::Connection { written: false, .. } => MailOutcome::NotSent,
             Kind::TimedOut { written: true } | Kind::Connection { written: true, .. } => MailOutcome::Unknown,
             Kind::Answer(answer) => answer.outcome(),
+        }
+    }
+
+    /// A fault of the mail, or a 4xx that is no throttle. 401 speaks of the token, not of the mail,
+    /// and the next try takes a new one.
+    fn is_permanent(&self) -> bool {
+        match &*self.kind {
+            Kind::Mail(_) => true,
+            Kind::Answer(answer) => {
+                answer.status.is_client_error()
+                    && answer.status != StatusCode::UNAUTHORIZED
+                    && self.mail_outcome() == MailOutcome::NotSent
+            }
+            Kind::Token(_) | Kind::TimedOut { .. } | Kind::Connection { .. } => false,
         }
     }
 }

@@ -1,0 +1,19 @@
+//! Messages that wait for their time: a `BullMQ` queue wakes a worker up, a record of each message
+//! decides whether it is sent.
+//!
+//! `BullMQ` delivers at least once, and a mail must go out at most once. So a job only names a
+//! message; the message's [`Record`] is claimed before the mail is handed over and settled after
+//! it, each time by compare-and-set.
+
+mod job;
+mod record;
+mod records;
+mod store;
+
+pub use job::MailJob;
+pub use record::{Claim, Claimable, Decision, Record, Refusal, Step};
+pub use records::{KEPT, Records, RecordsError, Versioned};
+pub use store::{MailStore, StoreError};
+
+/// The queue's name.
+pub const QUEUE: &str = "send-scheduled-messages";
