@@ -14,11 +14,10 @@ use mailrl_client::{
     RateLimitedGraphMailer, RateLimiterConfig, SendFailure, events,
 };
 use support::fake_redis::{FakeRedis, Reply, allowed, denied, line};
-use support::log::CapturedLog;
 use support::mailbox_state::{MailboxState, server, state, used};
 use support::scripted_mailer::{Act, ScriptedError, ScriptedMailer};
 use support::{DEADLINE, KEY, MAILBOX, PATIENT, SLACK, eventually, patient_limiter};
-use test_support::free_port;
+use test_support::{CapturedLog, free_port};
 
 type Mailer = RateLimitedGraphMailer<ScriptedMailer>;
 type Sent = Result<&'static str, RateLimitedError<ScriptedError>>;

@@ -8,13 +8,12 @@ use std::time::{Duration, Instant};
 
 use mailrl_client::{Decision, FailOpenCause, Limits, events};
 use support::fake_redis::{FakeRedis, Reply, allowed, line};
-use support::log::CapturedLog;
 use support::other_program::{HTTP, OtherProgram};
 use support::{
     DEADLINE, KEY, MAILBOX, SLACK, eventually, fail_open, is_allowed, is_answered_without_module, limiter,
     mailbox, patient_limiter, reserve, sooner_or_later, until,
 };
-use test_support::{RedisServer, free_port};
+use test_support::{CapturedLog, RedisServer, free_port};
 
 fn server_without_module() -> RedisServer {
     RedisServer::builder().start()

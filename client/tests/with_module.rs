@@ -10,13 +10,12 @@ use mailrl_client::{
     events,
 };
 use redis::cmd;
-use support::log::CapturedLog;
 use support::mailbox_state::{MailboxState, server, state, used};
 use support::{
     DEADLINE, KEY, MAILBOX, PATIENT, allowed, fail_open, is_allowed, limiter, mailbox, patient_limiter,
     reserve, until,
 };
-use test_support::RedisServer;
+use test_support::{CapturedLog, RedisServer};
 
 const FIVE_A_MINUTE: Limits = Limits {
     per_minute: NonZeroU32::new(5),

@@ -7,10 +7,12 @@
 //! | `clock` | its clock, moved at will |
 //! | `append_only_file` | what it has written there |
 //! | `calls` | the module's commands, as tests write them |
+//! | `captured_log` | what a test logs |
 //! | `module` | where the module is |
 
 mod append_only_file;
 mod calls;
+mod captured_log;
 mod clock;
 mod module;
 mod redis_server;
@@ -18,6 +20,7 @@ mod replication;
 
 pub use append_only_file::Words;
 pub use calls::{Answer, Calls, Overrides, Snapshot, Status, WindowStatus, error_text};
+pub use captured_log::CapturedLog;
 pub use clock::NOON_MS;
 pub use module::module_path;
 pub use redis_server::{RedisServer, RedisServerBuilder, free_port};

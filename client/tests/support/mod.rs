@@ -4,7 +4,6 @@
 #![allow(dead_code, missing_docs)]
 
 pub mod fake_redis;
-pub mod log;
 pub mod mailbox_state;
 pub mod other_program;
 pub mod scripted_mailer;

@@ -15,11 +15,14 @@ thread_local! {
 ///
 /// One subscriber serves the whole process. With one for each test, tracing remembers a log entry as
 /// switched off when a test without a subscriber comes to it first, and the others miss it.
+#[derive(Debug)]
 pub struct CapturedLog {
     _only_made_by_start: (),
 }
 
 impl CapturedLog {
+    /// Starts with an empty log.
+    #[must_use]
     pub fn start() -> Self {
         static SUBSCRIBER: Once = Once::new();
         SUBSCRIBER.call_once(|| {
@@ -36,16 +39,20 @@ impl CapturedLog {
     }
 
     /// Level and fields of all entries of this event.
+    ///
+    /// # Panics
+    /// If something else than JSON lines was logged.
     // Asked of a log that has been started, although the lines stand elsewhere.
-    #[allow(clippy::unused_self)]
+    #[expect(clippy::unused_self)]
+    #[must_use]
     pub fn of(&self, event: &str) -> Vec<(String, Value)> {
-        let lines = LINES.with_borrow(|bytes| String::from_utf8(bytes.clone()).unwrap());
+        let lines = LINES.with_borrow(|bytes| String::from_utf8(bytes.clone()).expect("UTF-8"));
         lines
             .lines()
             .map(|line| serde_json::from_str::<Value>(line).expect("a JSON line"))
             .filter(|entry| entry["fields"]["event"] == event)
             .map(|entry| {
-                let level = entry["level"].as_str().unwrap().to_owned();
+                let level = entry["level"].as_str().expect("a level").to_owned();
                 (level, entry["fields"].clone())
             })
             .collect()
