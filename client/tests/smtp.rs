@@ -66,6 +66,8 @@ async fn a_negative_answer_means_that_nothing_was_sent() {
         for answer in ["451 later", "550 never"] {
             let error = send_to_server_that_fails_at(step, Fault::Answer(answer)).await;
             assert_eq!(error.mail_outcome(), MailOutcome::NotSent, "{step}: {error}");
+            let is_permanent = SendFailure::is_permanent(&error);
+            assert_eq!(is_permanent, answer.starts_with('5'), "{step}: {error}");
         }
     }
 }

@@ -97,6 +97,9 @@ async fn each_answer_means_what_the_contract_says() {
             matches!(expected, Throttled { .. }),
             "{error}"
         );
+        // 401 speaks of the token, and the next try takes a new one.
+        let is_refused = expected == NotSent && matches!(error.status(), Some(400 | 402..500));
+        assert_eq!(error.is_permanent(), is_refused, "{error}");
         assert!(!error.is_mail() && !error.is_token() && !error.is_connection() && !error.is_timeout());
         assert!(error.request_id().is_some() && error.status().is_some());
     }

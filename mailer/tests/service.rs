@@ -110,9 +110,18 @@ async fn a_denied_message_is_scheduled_and_the_log_says_until_when_and_why() {
     assert_eq!(fields["mailbox"], MAILBOX);
     assert_eq!(fields["reason"], "minute");
     assert_eq!(fields["retry_after_ms"], 17_500);
-    assert_eq!(fields["spread_ms"], u64::try_from(deferral.spread.as_millis()).unwrap());
-    let scheduled_on = deferral.scheduled_on.duration_since(SystemTime::UNIX_EPOCH).unwrap();
-    assert_eq!(fields["scheduled_on"], u64::try_from(scheduled_on.as_millis()).unwrap());
+    assert_eq!(
+        fields["spread_ms"],
+        u64::try_from(deferral.spread.as_millis()).unwrap()
+    );
+    let scheduled_on = deferral
+        .scheduled_on
+        .duration_since(SystemTime::UNIX_EPOCH)
+        .unwrap();
+    assert_eq!(
+        fields["scheduled_on"],
+        u64::try_from(scheduled_on.as_millis()).unwrap()
+    );
 }
 
 #[tokio::test]
@@ -136,7 +145,11 @@ async fn each_answer_of_a_mailer_has_its_own_end() {
     ] {
         let entries = log.of(event);
         assert_eq!(entries.len(), 1, "{event}");
-        assert_eq!((&*entries[0].0, &entries[0].1["message_id"]), (level, &id.into()), "{event}");
+        assert_eq!(
+            (&*entries[0].0, &entries[0].1["message_id"]),
+            (level, &id.into()),
+            "{event}"
+        );
     }
 }
 
@@ -170,7 +183,10 @@ async fn a_message_past_its_age_limit_is_not_sent() {
     let mut message = message("foobar");
     message.created_at = SystemTime::now() - hours(48);
     let reason = failed(&service, &message).await;
-    assert_eq!(reason, "it waited too long: it is 48.0 h old, and the age limit is 48 h");
+    assert_eq!(
+        reason,
+        "it waited too long: it is 48.0 h old, and the age limit is 48 h"
+    );
     assert_eq!(mailer.sends.load(Ordering::Relaxed), 0);
     message.created_at += Duration::from_secs(60);
     assert_eq!(service.send(&message).await, Ok(Delivery::Sent));
@@ -182,7 +198,10 @@ async fn a_message_whose_turn_comes_past_its_age_limit_fails_at_once() {
     let mut message = message("foobar");
     message.created_at = SystemTime::now() - hours(39);
     let reason = failed(&service, &message).await;
-    assert!(reason.starts_with("its turn would come too late (day)"), "{reason}");
+    assert!(
+        reason.starts_with("its turn would come too late (day)"),
+        "{reason}"
+    );
     message.created_at = SystemTime::now() - hours(37);
     scheduled(&service, &message).await;
 }
