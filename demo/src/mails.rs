@@ -23,21 +23,56 @@ impl Mail {
     }
 }
 
-/// Writes so many mails into the folder.
-pub fn prepare(samples: &Path, folder: &Path, count: usize) -> Result<Vec<Mail>, Failure> {
-    let samples = sendable(samples)?;
-    let mails = samples.iter().cycle().zip(1..=count).map(|(sample, number)| {
-        let message_id = format!("demo-{number:02}@example.com");
-        let content = with_message_id(sample, &message_id);
-        let path = folder.join(format!("{number:02}.eml"));
-        std::fs::write(&path, &content)?;
-        Ok(Mail {
-            message_id,
-            content,
-            path,
-        })
-    });
-    mails.collect()
+/// All mails of the demo.
+pub struct Campaign {
+    /// Those that one mailbox sends.
+    pub mails: Vec<Mail>,
+    /// Those that others send meanwhile, one each.
+    pub singles: Vec<(String, Mail)>,
+}
+
+impl Campaign {
+    /// Writes so many mails into the folder.
+    pub fn prepare(samples: &Path, folder: &Path, mails: usize, singles: usize) -> Result<Self, Failure> {
+        let samples = sendable(samples)?;
+        let mut samples = samples.iter().cycle();
+        let mut write = |name: String| -> Result<Mail, Failure> {
+            let message_id = format!("{name}@example.com");
+            let sample = samples.next().ok_or("there is no sample")?;
+            let content = with_message_id(sample, &message_id);
+            let path = folder.join(format!("{name}.eml"));
+            std::fs::write(&path, &content)?;
+            Ok(Mail {
+                message_id,
+                content,
+                path,
+            })
+        };
+        let mut campaign = Self {
+            mails: Vec::new(),
+            singles: Vec::new(),
+        };
+        for number in 1..=mails {
+            campaign.mails.push(write(format!("demo-{number:02}"))?);
+        }
+        for number in 1..=singles {
+            let mailbox = format!("clerk-{number}@example.com");
+            campaign
+                .singles
+                .push((mailbox, write(format!("single-{number}"))?));
+        }
+        Ok(campaign)
+    }
+
+    /// How many there are in all.
+    pub fn len(&self) -> usize {
+        self.mails.len() + self.singles.len()
+    }
+
+    /// Every mail.
+    pub fn all(&self) -> impl Iterator<Item = &Mail> {
+        self.mails.iter().chain(self.singles.iter().map(|(_, mail)| mail))
+    }
 }
 
 /// The samples that name a sender and a recipient, in the order of their names.

@@ -1,148 +1,145 @@
 //! What is shown while mail waits: bars on a terminal, else a line every few seconds.
 
+use std::collections::HashMap;
 use std::io::{self, IsTerminal};
 use std::time::{Duration, Instant};
 
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
+use jiff::Timestamp;
 use jiff::tz::TimeZone;
-use jiff::{SignedDuration, Timestamp};
 
 use crate::say;
 
 const REDRAW_EVERY: Duration = Duration::from_millis(200);
 const LINE_EVERY: Duration = Duration::from_secs(5);
 
-/// The two senders as they stand.
+/// The mails as they stand.
 pub struct Progress {
-    senders: Vec<Sender>,
+    pub campaign: Bar,
+    pub singles: Bar,
     started: Instant,
-    /// On a terminal.
-    bars: Option<MultiProgress>,
+    is_terminal: bool,
     last_line: Instant,
 }
 
-struct Sender {
+/// Some of the mails.
+pub struct Bar {
+    name: &'static str,
     sent: usize,
     failed: usize,
     all: usize,
-    waits_until: Option<Timestamp>,
+    /// Those that wait, and until when.
+    waiting: HashMap<String, Timestamp>,
     bar: ProgressBar,
 }
 
 impl Progress {
-    pub fn new(counts: [usize; 2]) -> Self {
-        let bars = io::stderr().is_terminal().then(MultiProgress::new);
-        let style = ProgressStyle::with_template("{prefix} {bar:30} {pos:>2}/{len} sent  {msg}");
-        let senders = counts.into_iter().zip(1..).map(|(all, number)| {
-            let bar = match &bars {
-                Some(bars) => bars.add(ProgressBar::new(all as u64)),
-                None => ProgressBar::hidden(),
-            };
-            bar.set_prefix(format!("sender {number}"));
-            if let Ok(style) = &style {
-                bar.set_style(style.clone());
-            }
-            Sender {
-                sent: 0,
-                failed: 0,
-                all,
-                waits_until: None,
-                bar,
-            }
-        });
+    pub fn new(campaign: usize, singles: usize) -> Self {
+        let is_terminal = io::stderr().is_terminal();
+        let bars = is_terminal.then(MultiProgress::new);
         Self {
-            senders: senders.collect(),
+            campaign: Bar::new("campaign", campaign, bars.as_ref()),
+            singles: Bar::new("single mails", singles, bars.as_ref()),
             started: Instant::now(),
-            bars,
+            is_terminal,
             last_line: Instant::now(),
         }
-    }
-
-    /// A mail of this sender has come to its end.
-    pub fn done(&mut self, sender: usize, is_sent: bool) {
-        if let Some(sender) = self.senders.get_mut(sender) {
-            sender.waits_until = None;
-            if is_sent {
-                sender.sent += 1;
-            } else {
-                sender.failed += 1;
-            }
-        }
-        self.draw();
-    }
-
-    /// A mail of this sender has to wait for so long.
-    pub fn waits(&mut self, sender: usize, wait: Duration) {
-        let until = SignedDuration::try_from(wait)
-            .ok()
-            .and_then(|wait| Timestamp::now().checked_add(wait).ok());
-        if let Some(sender) = self.senders.get_mut(sender) {
-            sender.waits_until = until;
-        }
-        self.draw();
     }
 
     /// Comes when it is time to show how they stand, and shows it.
     pub async fn tick(&mut self) {
         tokio::time::sleep(REDRAW_EVERY).await;
-        self.draw();
-        if self.bars.is_none() && self.last_line.elapsed() >= LINE_EVERY {
+        self.campaign.draw();
+        self.singles.draw();
+        if !self.is_terminal && self.last_line.elapsed() >= LINE_EVERY {
             self.last_line = Instant::now();
             self.line();
         }
     }
 
     pub fn end(&mut self) {
-        if self.bars.is_none() {
+        self.campaign.draw();
+        self.singles.draw();
+        if !self.is_terminal {
             self.line();
         }
-        for sender in &self.senders {
-            sender.bar.abandon_with_message("");
-        }
-    }
-
-    fn draw(&self) {
-        for sender in &self.senders {
-            sender.bar.set_position(sender.sent as u64);
-            sender.bar.set_message(sender.message());
-        }
+        self.campaign.bar.abandon_with_message("");
+        self.singles.bar.abandon_with_message("");
     }
 
     fn line(&self) {
-        let senders = self.senders.iter().zip(1..).map(|(sender, number)| {
-            let message = sender.message();
-            let comma = if message.is_empty() { "" } else { ", " };
-            format!(
-                "sender {number}: {}/{} sent{comma}{message}",
-                sender.sent, sender.all
-            )
-        });
-        let senders: Vec<_> = senders.collect();
+        let seconds = self.started.elapsed().as_secs();
         // A demo that nobody watches goes on.
         let _ = say(&format!(
-            "{:>3} s  {}",
-            self.started.elapsed().as_secs(),
-            senders.join("; ")
+            "{seconds:>3} s  {}; {}",
+            self.campaign.line(),
+            self.singles.line()
         ));
     }
 }
 
-impl Sender {
+impl Bar {
+    fn new(name: &'static str, all: usize, bars: Option<&MultiProgress>) -> Self {
+        let bar = match bars {
+            Some(bars) => bars.add(ProgressBar::new(all as u64)),
+            None => ProgressBar::hidden(),
+        };
+        bar.set_prefix(name);
+        if let Ok(style) = ProgressStyle::with_template("{prefix:12} {bar:30} {pos:>2}/{len} sent  {msg}") {
+            bar.set_style(style);
+        }
+        Self {
+            name,
+            sent: 0,
+            failed: 0,
+            all,
+            waiting: HashMap::new(),
+            bar,
+        }
+    }
+
+    pub fn sent(&mut self, id: &str) {
+        self.waiting.remove(id);
+        self.sent += 1;
+    }
+
+    pub fn failed(&mut self, id: &str) {
+        self.waiting.remove(id);
+        self.failed += 1;
+    }
+
+    pub fn deferred(&mut self, id: &str, until: Option<Timestamp>) {
+        self.waiting.extend(until.map(|until| (id.to_owned(), until)));
+    }
+
+    fn draw(&self) {
+        self.bar.set_position(self.sent as u64);
+        self.bar.set_message(self.message());
+    }
+
+    fn line(&self) -> String {
+        let message = self.message();
+        let comma = if message.is_empty() { "" } else { ", " };
+        format!("{}: {}/{} sent{comma}{message}", self.name, self.sent, self.all)
+    }
+
     fn message(&self) -> String {
         let failed = match self.failed {
             0 => String::new(),
             failed => format!("{failed} not sent "),
         };
-        match self.waits_until {
-            Some(until) if until > Timestamp::now() => {
-                let left = until.duration_since(Timestamp::now()).as_secs() + 1;
-                let clock = until
+        let now = Timestamp::now();
+        match self.waiting.values().filter(|until| **until > now).min() {
+            Some(next) => {
+                let left = next.duration_since(now).as_secs() + 1;
+                let clock = next
                     .to_zoned_datetime(TimeZone::system())
                     .strftime("%H:%M:%S")
                     .to_string();
-                format!("{failed}the next waits until {clock} ({left} s)")
+                let waiting = self.waiting.len();
+                format!("{failed}{waiting} wait, the next until {clock} ({left} s)")
             }
-            _ => failed,
+            None => failed,
         }
     }
 }

@@ -6,92 +6,129 @@ use std::time::Duration;
 
 use comfy_table::presets::UTF8_BORDERS_ONLY;
 use comfy_table::{CellAlignment, Table};
-use graph_sim::MailboxReport;
 
-use crate::braked::{self, Braked};
-use crate::mails::Mail;
+use crate::mails::{Campaign, Mail};
+use crate::queued::{self, Queued};
 use crate::stage::Stage;
 use crate::unbraked::{self, Unbraked};
 
 /// Both acts, as those who sent and as Graph saw them.
 pub struct Verdict {
     mails: usize,
-    braked: Braked,
+    queued: Queued,
     unbraked: Unbraked,
-    seen_braked: MailboxReport,
-    seen_unbraked: MailboxReport,
+    /// The campaign's mailbox, the others' taken together, and the one without the brake.
+    seen: Seen,
+    seen_singles: Seen,
+    seen_unbraked: Seen,
     /// The ids of mails that did not come with the brake, and of those that came twice.
     missing: Vec<String>,
     repeated: Vec<String>,
 }
 
-pub fn of(stage: &Stage, mails: &[Mail], braked: Braked, unbraked: Unbraked) -> Verdict {
+/// What Graph saw.
+#[derive(Default)]
+struct Seen {
+    throttled: u64,
+    most_messages: u64,
+}
+
+pub fn of(stage: &Stage, campaign: &Campaign, queued: Queued, unbraked: Unbraked) -> Verdict {
     let mut arrived: HashMap<String, usize> = HashMap::new();
     for message in stage.graph.messages() {
-        if message.mailbox == braked::MAILBOX {
+        if message.mailbox != unbraked::MAILBOX {
             *arrived.entry(message.message_id.unwrap_or_default()).or_default() += 1;
         }
     }
     let times = |mail: &&Mail| arrived.get(&mail.message_id).copied().unwrap_or(0);
     let ids = |wanted: fn(usize) -> bool| {
-        let found = mails.iter().filter(|mail| wanted(times(mail)));
+        let found = campaign.all().filter(|mail| wanted(times(mail)));
         found.map(|mail| mail.message_id.clone()).collect()
     };
     let report = stage.graph.report();
+    let seen = |mailbox: &str| {
+        let mailbox = report.mailbox(mailbox);
+        Seen {
+            throttled: mailbox.throttled(),
+            most_messages: mailbox.most_messages,
+        }
+    };
+    let singles = campaign.singles.iter().map(|(mailbox, _)| seen(mailbox));
     Verdict {
-        mails: mails.len(),
+        mails: campaign.len(),
         missing: ids(|times| times == 0),
         repeated: ids(|times| times > 1),
-        seen_braked: report.mailbox(braked::MAILBOX),
-        seen_unbraked: report.mailbox(unbraked::MAILBOX),
-        braked,
+        seen: seen(queued::MAILBOX),
+        seen_singles: singles.fold(Seen::default(), Seen::and),
+        seen_unbraked: seen(unbraked::MAILBOX),
+        queued,
         unbraked,
+    }
+}
+
+impl Seen {
+    fn and(self, other: Self) -> Self {
+        Self {
+            throttled: self.throttled + other.throttled,
+            most_messages: self.most_messages.max(other.most_messages),
+        }
     }
 }
 
 impl Verdict {
     /// True if the brake did what it is for.
     pub fn is_good(&self) -> bool {
-        self.has_each_mail_once() && self.seen_braked.throttled() == 0 && self.braked.unbraked == 0
+        self.has_each_mail_once() && self.throttled() == 0 && self.queued.unbraked == 0
     }
 
     fn has_each_mail_once(&self) -> bool {
-        self.missing.is_empty()
-            && self.repeated.is_empty()
-            && self.seen_braked.accepted == self.mails as u64
-            && self.braked.sent == self.mails as u64
+        let sent = self.queued.campaign.sent + self.queued.singles.sent;
+        self.missing.is_empty() && self.repeated.is_empty() && sent == self.mails as u64
+    }
+
+    fn throttled(&self) -> u64 {
+        self.seen.throttled + self.seen_singles.throttled
     }
 
     fn table(&self) -> Table {
         let mut table = Table::new();
-        table
-            .load_preset(UTF8_BORDERS_ONLY)
-            .set_header(["", "with the brake", "without"]);
-        let mut row = |name: &str, with: String, without: String| {
-            table.add_row([name.to_owned(), with, without]);
+        table.load_preset(UTF8_BORDERS_ONLY).set_header([
+            "",
+            "campaign",
+            "single mails",
+            "campaign without the brake",
+        ]);
+        let (campaign, singles, without) = (&self.queued.campaign, &self.queued.singles, &self.unbraked);
+        let mut row = |name: &str, cells: [String; 3]| {
+            table.add_row(std::iter::once(name.to_owned()).chain(cells));
         };
-        let (with, without) = (&self.braked, &self.unbraked);
-        row("mails", self.mails.to_string(), self.mails.to_string());
-        row("sent", with.sent.to_string(), without.sent.to_string());
         row(
-            "429s that Graph gave",
-            self.seen_braked.throttled().to_string(),
-            self.seen_unbraked.throttled().to_string(),
+            "sent",
+            [campaign.sent, singles.sent, without.sent].map(|it| it.to_string()),
         );
-        row("lost", with.not_sent.to_string(), without.lost.to_string());
-        row("times a mail had to wait", with.waits.to_string(), "-".into());
+        let throttled = [&self.seen, &self.seen_singles, &self.seen_unbraked].map(|seen| seen.throttled);
+        row("429s that Graph gave", throttled.map(|it| it.to_string()));
         row(
-            "reservations asked for",
-            (with.allowed + with.denied).to_string(),
-            "-".into(),
+            "lost",
+            [campaign.not_sent, singles.not_sent, without.lost].map(|it| it.to_string()),
         );
-        row("    of which denied", with.denied.to_string(), "-".into());
         row(
-            "most mails that Graph saw in any 60 s",
-            self.seen_braked.most_messages.to_string(),
-            self.seen_unbraked.most_messages.to_string(),
+            "times a mail was put off",
+            [
+                campaign.deferred.to_string(),
+                singles.deferred.to_string(),
+                "-".into(),
+            ],
         );
-        row("duration", seconds(with.took), seconds(without.took));
+        let most = [&self.seen, &self.seen_singles, &self.seen_unbraked].map(|seen| seen.most_messages);
+        row(
+            "most mails from one mailbox in any 60 s",
+            most.map(|it| it.to_string()),
+        );
+        row(
+            "the last was sent after",
+            [campaign.longest, singles.longest, without.took].map(seconds),
+        );
         for column in table.column_iter_mut().skip(1) {
             column.set_cell_alignment(CellAlignment::Right);
         }
@@ -101,7 +138,17 @@ impl Verdict {
 
 impl fmt::Display for Verdict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let queued = &self.queued;
         writeln!(f, "{}\n", self.table())?;
+        writeln!(
+            f,
+            "The two workers sent {} and {} mails, and asked Redis for {} reservations ({} denied), in {}.",
+            queued.by_worker[0],
+            queued.by_worker[1],
+            queued.allowed + queued.denied,
+            queued.denied,
+            seconds(queued.took)
+        )?;
         if self.has_each_mail_once() {
             writeln!(
                 f,
@@ -119,14 +166,14 @@ impl fmt::Display for Verdict {
                 self.repeated.join(", ")
             )?;
         }
-        if self.braked.unbraked > 0 {
+        if self.queued.unbraked > 0 {
             writeln!(
                 f,
                 "NOT GOOD: {} went out without the brake, since Redis gave no decision.",
-                self.braked.unbraked
+                self.queued.unbraked
             )?;
         }
-        if self.seen_braked.throttled() > 0 {
+        if self.throttled() > 0 {
             writeln!(f, "NOT GOOD: Graph refused mail in spite of the brake.")?;
         }
         let shown = match self.unbraked.lost {
@@ -136,7 +183,7 @@ impl fmt::Display for Verdict {
         };
         write!(
             f,
-            "{shown}. Next: `make redis`, and send mail of your own with `mailrl send`."
+            "{shown}. Next: `make redis`, and send mail of your own with `mailrl send` or `mailrl enqueue`."
         )
     }
 }
