@@ -1,8 +1,7 @@
 //! How long a mail is held up by the question whether it may go out, whatever Redis does; and how
 //! soon mails are counted again once Redis is back.
 //!
-//! Both stand beside what is promised. The deadline is kept by a timer of whole milliseconds, so a
-//! call that runs into it takes one or two more; a busy machine adds to all of it.
+//! Both stand beside what is promised. A busy machine adds to all of it.
 
 #[path = "../tests/support/other_program.rs"]
 mod other_program;

@@ -19,6 +19,9 @@ use crate::late::Question;
 use crate::protocol::{self, ReserveOptions};
 use crate::{Limits, Mailbox, events};
 
+/// A timer knows whole milliseconds only, and fires up to two of them late.
+const TIMER_ROUNDING: Duration = Duration::from_millis(2);
+
 /// Asks Redis whether a mail may go out: one for a process, cheap to clone, one connection.
 ///
 /// No call takes longer than the configured deadline, whatever Redis does. After three failures in a
@@ -52,6 +55,8 @@ struct Shared {
     health: Mutex<Health>,
     counters: Counters,
     deadline: Duration,
+    /// How long Redis is waited for, so that the deadline holds.
+    patience: Duration,
     concurrent: Option<u32>,
     lease: Duration,
     /// How many settlements are under way in the background.
@@ -68,6 +73,10 @@ impl MailRateLimiter {
                 health: Mutex::default(),
                 counters: Counters::default(),
                 deadline: settings.deadline,
+                patience: settings
+                    .deadline
+                    .saturating_sub(TIMER_ROUNDING)
+                    .max(Duration::from_millis(1)),
                 concurrent: settings.concurrent,
                 lease: settings.lease,
                 unsettled: watch::Sender::new(0),
@@ -178,7 +187,7 @@ impl MailRateLimiter {
         };
         let command = protocol::reserve(mailbox, recipients, &options);
         let question = Question::ask(self.clone(), mailbox.clone(), command);
-        let answer = question.answer_within(self.shared.deadline).await;
+        let answer = question.answer_within(self.shared.patience).await;
         self.report(mailbox, answer)
     }
 
@@ -190,7 +199,7 @@ impl MailRateLimiter {
         read: impl FnOnce(RedisResult<Value>) -> Result<T, FailOpen>,
     ) -> Result<T, FailOpenCause> {
         self.admit(mailbox).map_err(|failure| failure.cause)?;
-        let answer = match timeout(self.shared.deadline, self.query(command)).await {
+        let answer = match timeout(self.shared.patience, self.query(command)).await {
             Ok(answer) => read(answer),
             Err(_) => Err(self.unanswered()),
         };
