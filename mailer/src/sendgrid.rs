@@ -25,7 +25,7 @@ use crate::config::{SendGridAccount, Tls};
 
 /// The user name that `SendGrid` wants with an API key ("Integrating with the SMTP API").
 const USER: &str = "apikey";
-/// How long a server is waited for to take its leave; the mail is out by then.
+/// How long a server may take to take its leave.
 const FAREWELL: Duration = Duration::from_secs(1);
 
 /// Sends mail through `SendGrid`; see the [module](self).
@@ -82,7 +82,8 @@ impl AsyncTransport for SendGridMailer {
             Err(_) => Err(SendGridError::SendTimeout(self.account.timeout)),
         };
         if sent.is_ok() {
-            let _ = tokio::time::timeout(FAREWELL, connection.quit()).await;
+            // The mail is out, and its sender need not wait for the leave-taking.
+            tokio::spawn(async move { tokio::time::timeout(FAREWELL, connection.quit()).await });
         }
         sent
     }

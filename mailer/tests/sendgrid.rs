@@ -8,7 +8,7 @@ use std::net::TcpListener;
 use std::sync::Arc;
 use std::time::Duration;
 
-use common::{MAILBOX, envelope, mail};
+use common::{MAILBOX, envelope, eventually, mail};
 use mailrl_client::Mailbox;
 use mailrl_mailer::config::MailConfig;
 use mailrl_mailer::write_ahead::{NotRecorded, scope};
@@ -26,14 +26,19 @@ struct Setup {
 }
 
 impl Setup {
-    /// A tenant and a mailbox that send through this port.
+    /// A tenant and a mailbox that send through this port, unencrypted.
     fn on_port(port: u16) -> Self {
+        Self::with_tls(port, "none")
+    }
+
+    fn with_tls(port: u16, tls: &str) -> Self {
         let redis = TcpListener::bind("127.0.0.1:0").unwrap();
         redis.set_nonblocking(true).unwrap();
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join("key"), format!("{API_KEY}\n")).unwrap();
-        let account =
-            format!("api_key_file = 'key'\nhost = '127.0.0.1'\nport = {port}\ntls = 'none'\ntimeout_s = 1\n");
+        let account = format!(
+            "api_key_file = 'key'\nhost = '127.0.0.1'\nport = {port}\ntls = '{tls}'\ntimeout_s = 1\n"
+        );
         let text = format!(
             "[redis]\nurl = 'redis://{}'\n\
              [sendgrid]\n{account}\
@@ -96,6 +101,10 @@ async fn a_mail_is_sent_with_the_api_key_and_redis_is_never_asked() {
     ] {
         assert!(lines.iter().any(|seen| seen == line), "{line}: {lines:?}");
     }
+    eventually("it takes its leave", || {
+        server.lines().contains(&"QUIT".to_owned())
+    })
+    .await;
     let asked = setup.redis.accept();
     assert_eq!(asked.unwrap_err().kind(), std::io::ErrorKind::WouldBlock);
 }
@@ -166,4 +175,18 @@ async fn a_mail_whose_record_cannot_be_written_is_not_sent() {
     let error = scope(refuse, setup.send()).await.unwrap_err();
     assert!(matches!(error, MailerError::NotSent(_)), "{error:?}");
     assert!(server.lines().is_empty());
+}
+
+#[tokio::test]
+async fn a_server_without_encryption_gets_neither_key_nor_mail() {
+    for tls in ["implicit", "starttls"] {
+        let server = SmtpServer::new().await;
+        let error = Setup::with_tls(server.port, tls).send().await.unwrap_err();
+        assert!(matches!(error, MailerError::NotSent(_)), "{tls}: {error:?}");
+        let lines = server.lines();
+        let told = lines
+            .iter()
+            .any(|line| line.starts_with("AUTH") || line.starts_with("MAIL"));
+        assert!(!told, "{tls}: {lines:?}");
+    }
 }

@@ -4,21 +4,21 @@
 //! | --- | --- | --- | --- |
 //! | [`CHANGED`] | info | `tenants`, `mailboxes` | the configuration was read anew and holds from now on; the fields name who got another mailer, separated by commas |
 //! | [`INVALID`] | error | `error` | the configuration cannot be used, and what held before goes on to hold; once for each fault, with file and line |
-//! | [`UNUSABLE`] | error | `tenant` or `mailbox`, `error` | the configuration holds, but one sender has no mailer by it: its mail is tried again later |
+//! | [`UNUSABLE`] | error | `error` | the configuration holds, but some sender has no mailer by it, for a secret that is missing say: its mail is tried again later |
 //! | [`RESTART_NEEDED`] | warn | `changed` | something changed that holds from the next start on only |
 
 use std::collections::BTreeSet;
 
 use tracing::{error, info, warn};
 
-use super::plan::{Difference, Fault};
+use super::plan::Difference;
 use crate::config::FileError;
 
 /// The configuration was read anew and holds from now on.
 pub const CHANGED: &str = "mail.config.changed";
 /// The configuration cannot be used, and what held before goes on to hold.
 pub const INVALID: &str = "mail.config.invalid";
-/// One sender has no mailer by the configuration.
+/// Some sender has no mailer by the configuration.
 pub const UNUSABLE: &str = "mail.config.unusable";
 /// Something changed that holds from the next start on only.
 pub const RESTART_NEEDED: &str = "mail.config.restartNeeded";
@@ -40,19 +40,11 @@ pub(super) fn invalid(error: &FileError) {
     );
 }
 
-pub(super) fn unusable<'a>(faults: impl Iterator<Item = Fault<'a>>) {
-    for Fault {
-        tenant,
-        mailbox,
-        error,
-    } in faults
-    {
+pub(super) fn unusable<'a>(faults: impl Iterator<Item = &'a String>) {
+    for error in faults {
         error!(
             event = UNUSABLE,
-            tenant,
-            mailbox,
-            error = %error,
-            "there is no mailer by the configuration, mail is tried again later"
+            error, "there is no mailer by the configuration, mail is tried again later"
         );
     }
 }

@@ -133,7 +133,7 @@ impl MailerFactory {
     {
         let (config, plan) = look(&read)?;
         let limiter = MailRateLimiter::new(config.rate_limiter())?;
-        events::unusable(plan.faults());
+        events::unusable(plan.faults.iter());
         let shared = Arc::new(Shared {
             limiter,
             state: Mutex::new(State {
@@ -236,15 +236,13 @@ impl Change {
             Ok(read) => read,
             Err(error) => return events::invalid(error),
         };
-        let difference = {
+        let before = {
             let mut state = self.shared.state();
-            let difference = state.plan.difference(plan);
-            state.plan = plan.clone();
             state.cache.retain(plan);
-            difference
+            std::mem::replace(&mut state.plan, plan.clone())
         };
-        events::changed(&difference);
-        events::unusable(plan.faults().filter(|fault| difference.names(fault)));
+        events::changed(&before.difference(plan));
+        events::unusable(plan.faults.difference(&before.faults));
         let waits = plan::needs_restart(&self.started_with, config);
         if waits != self.waits_for_restart && !waits.is_empty() {
             events::restart_needed(&waits);

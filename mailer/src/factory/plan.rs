@@ -6,7 +6,7 @@ use std::fmt::Display;
 use mailrl_client::{Limits, Mailbox};
 
 use super::FactoryError;
-use crate::config::{GraphAccount, MailConfig, Provider, SendGridAccount, Tenant};
+use crate::config::{Graph, GraphAccount, MailConfig, Provider, SendGridAccount, Tenant};
 
 /// All that a mailer is made of; its key in the cache.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -24,6 +24,8 @@ pub(super) struct Plan {
     tenants: BTreeMap<String, Planned>,
     mailboxes: BTreeMap<Mailbox, Planned>,
     other_mailboxes: Planned,
+    /// Why senders that are configured get no mailer, each reason once.
+    pub(super) faults: BTreeSet<String>,
 }
 
 /// What differs between two plans, in words.
@@ -31,13 +33,6 @@ pub(super) struct Plan {
 pub(super) struct Difference {
     pub(super) tenants: BTreeSet<String>,
     pub(super) mailboxes: BTreeSet<String>,
-}
-
-/// A sender whose mailer cannot be made.
-pub(super) struct Fault<'a> {
-    pub(super) tenant: Option<&'a str>,
-    pub(super) mailbox: Option<&'a str>,
-    pub(super) error: &'a FactoryError,
 }
 
 /// How all mailboxes are called that have no section of their own.
@@ -73,10 +68,19 @@ impl Plan {
             let planned = planned.map_err(|error| unusable(&format!("[tenant.{name}]"), error));
             (name.clone(), planned)
         });
+        let tenants: BTreeMap<_, Planned> = tenants.collect();
+        let mailboxes: BTreeMap<_, Planned> = mailboxes.collect();
+        let other_mailboxes = graph(config.default_limits());
+        // Who has tenants only, leaves [graph] out altogether.
+        let others = (config.graph != Graph::default()).then_some(&other_mailboxes);
+        let all = tenants.values().chain(mailboxes.values()).chain(others);
+        let faults = all.filter_map(|planned| planned.as_ref().err());
+        let faults = faults.map(ToString::to_string).collect();
         Self {
-            tenants: tenants.collect(),
-            mailboxes: mailboxes.collect(),
-            other_mailboxes: graph(config.default_limits()),
+            tenants,
+            mailboxes,
+            other_mailboxes,
+            faults,
         }
     }
 
@@ -107,26 +111,6 @@ impl Plan {
         all.chain([&self.other_mailboxes]).flatten()
     }
 
-    /// Those who are named in the configuration and get no mailer.
-    pub(super) fn faults(&self) -> impl Iterator<Item = Fault<'_>> {
-        let tenants = self
-            .tenants
-            .iter()
-            .map(|(name, planned)| (Some(name.as_str()), None, planned));
-        let mailboxes = self
-            .mailboxes
-            .iter()
-            .map(|(mailbox, planned)| (None, Some(mailbox.as_str()), planned));
-        tenants.chain(mailboxes).filter_map(|(tenant, mailbox, planned)| {
-            let error = planned.as_ref().err()?;
-            Some(Fault {
-                tenant,
-                mailbox,
-                error,
-            })
-        })
-    }
-
     /// Who gets another mailer.
     pub(super) fn difference(&self, new: &Self) -> Difference {
         let mut mailboxes = differing(&self.mailboxes, &new.mailboxes);
@@ -137,14 +121,6 @@ impl Plan {
             tenants: differing(&self.tenants, &new.tenants),
             mailboxes,
         }
-    }
-}
-
-impl Difference {
-    /// True if the fault's sender is among those who differ.
-    pub(super) fn names(&self, fault: &Fault<'_>) -> bool {
-        fault.tenant.is_some_and(|name| self.tenants.contains(name))
-            || fault.mailbox.is_some_and(|name| self.mailboxes.contains(name))
     }
 }
 

@@ -63,13 +63,14 @@ async fn serve(stream: TcpStream, step: &str, fault: Fault, seen: Arc<Mutex<Vec<
     let mut line = String::new();
     loop {
         let said = line.trim_end();
-        let is_step = if step.is_empty() {
-            said.is_empty()
-        } else {
-            said.starts_with(step)
+        // Within the content only its end is a step, and only the greeting answers to nothing.
+        let is_step = match step {
+            "" => said.is_empty() && !in_content,
+            "." => said == ".",
+            step => said.starts_with(step) && !in_content,
         };
         let answer = match said {
-            _ if is_step && !in_content || is_step && step == "." => match fault {
+            _ if is_step => match fault {
                 Fault::Answer(answer) => answer,
                 Fault::Silence => std::future::pending().await,
                 Fault::HangUp => return,
