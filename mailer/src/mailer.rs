@@ -7,6 +7,8 @@ use lettre::AsyncTransport;
 use lettre::address::Envelope;
 use mailrl_client::{DenialReason, MailOutcome, MailRateLimitExceeded, RateLimitedError, SendFailure};
 
+use crate::write_ahead::WriteAheadError;
+
 /// Any mailer: a lettre transport whose answers do not depend on the provider.
 pub type Mailer = Arc<dyn AsyncTransport<Ok = (), Error = MailerError> + Send + Sync>;
 
@@ -49,6 +51,12 @@ impl<E: SendFailure + 'static> From<RateLimitedError<E>> for MailerError {
             Some(exceeded) => Self::Exceeded(*exceeded),
             None => Self::of(&error),
         }
+    }
+}
+
+impl<E: SendFailure + 'static> From<WriteAheadError<E>> for MailerError {
+    fn from(error: WriteAheadError<E>) -> Self {
+        Self::of(&error)
     }
 }
 

@@ -1,32 +1,18 @@
 //! What holds after flags, environment and file.
 
-mod file;
-
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
-use mailrl_client::{Limits, MailRateLimiter, Mailbox, RateLimiterConfig};
-use mailrl_mailer::{GraphConfigError, MicrosoftGraphMailer, Secret};
+use mailrl_client::{Limits, MailRateLimiter, Mailbox};
+use mailrl_mailer::config::{AccountError, FileError, Graph, MailConfig};
+use mailrl_mailer::{GraphConfigError, MicrosoftGraphMailer};
 
 use crate::args;
-use file::{File, FileError};
 
-const DEFAULT_REDIS: &str = "redis://127.0.0.1:6379";
 const SECRET_VARIABLE: &str = "MAILRL_CLIENT_SECRET";
-
-/// How much longer than a send a reservation is open.
-const LEASE_BEYOND_SEND: Duration = Duration::from_secs(10);
-/// A lease is an hour at most.
-const LONGEST_TIMEOUT_S: u64 = 3590;
 
 /// What is configured.
 pub struct Config {
-    redis_url: String,
-    deadline_ms: Option<u64>,
-    graph: file::Graph,
-    limits: file::Limits,
-    mailboxes: BTreeMap<Mailbox, file::MailboxLimits>,
+    mail: MailConfig,
 }
 
 /// A configuration that cannot work, and what to do about it.
@@ -34,32 +20,32 @@ pub struct Config {
 pub enum ConfigError {
     #[error(transparent)]
     File(#[from] FileError),
-    #[error("{}: [mailbox.{second:?}] names the same mailbox as another section", path.display())]
-    MailboxTwice { path: PathBuf, second: String },
     #[error(transparent)]
     Redis(#[from] mailrl_client::ConfigError),
-    #[error("no {what}: set {key} in [graph] of the configuration file, {variable} or {flag}")]
-    Missing {
-        what: &'static str,
-        key: &'static str,
-        variable: &'static str,
-        flag: &'static str,
-    },
+    #[error("no {what}: set {key} in [graph] of the configuration file, MAILRL_{} or --{}", key.to_uppercase(), key.replace('_', "-"))]
+    Missing { what: &'static str, key: &'static str },
     #[error(
         "no client secret: set {SECRET_VARIABLE}, or name a file that holds it as client_secret_file in [graph] of \
          the configuration file, in MAILRL_CLIENT_SECRET_FILE or as --client-secret-file"
     )]
     NoSecret,
-    #[error("the client secret cannot be read from {}: {error}", path.display())]
-    Secret { path: PathBuf, error: std::io::Error },
-    #[error("the file {} holds no client secret, it is empty", path.display())]
-    EmptySecret { path: PathBuf },
-    #[error("a timeout of {0} s is not possible: set timeout_s to 1 to {LONGEST_TIMEOUT_S}")]
-    Timeout(u64),
+    #[error(transparent)]
+    Account(AccountError),
     #[error(transparent)]
     Graph(#[from] GraphConfigError),
     #[error("signals cannot be listened to: {0}")]
     Signals(#[source] std::io::Error),
+}
+
+impl From<AccountError> for ConfigError {
+    /// What the file lacks, flags and variables can say too.
+    fn from(error: AccountError) -> Self {
+        match error {
+            AccountError::Missing { what, key } => Self::Missing { what, key },
+            AccountError::NoSecret { .. } => Self::NoSecret,
+            error => Self::Account(error),
+        }
+    }
 }
 
 impl Config {
@@ -70,128 +56,69 @@ impl Config {
             .clone()
             .filter(|path| is_set(path))
             .or_else(usual_place);
-        let file = match &path {
+        let mut mail = match &path {
             Some(path) => {
                 tracing::debug!(path = %path.display(), "reading the configuration file");
-                File::read(path)?
+                MailConfig::read(path)?
             }
-            None => File::default(),
+            None => MailConfig::default(),
         };
-        let mut mailboxes = BTreeMap::new();
-        for (name, limits) in file.mailbox {
-            if mailboxes.insert(Mailbox::new(&name), limits).is_some() {
-                return Err(ConfigError::MailboxTwice {
-                    path: path.unwrap_or_default(),
-                    second: name,
-                });
-            }
-        }
-        let said = place.redis.clone().filter(|url| !url.is_empty());
-        Ok(Self {
-            redis_url: said
-                .or(file.redis.url)
-                .unwrap_or_else(|| DEFAULT_REDIS.to_owned()),
-            deadline_ms: file.redis.deadline_ms,
-            graph: file.graph,
-            limits: file.limits,
-            mailboxes,
-        })
+        prefer(&mut mail.redis.url, place.redis.as_ref());
+        Ok(Self { mail })
     }
 
     /// The address of Redis; it may hold a password.
     pub fn redis_url(&self) -> &str {
-        &self.redis_url
+        self.mail.redis.url()
     }
 
-    /// The limiter, whose reservations outlast a send that takes this long.
-    pub fn limiter(&self, send_timeout: Duration) -> Result<MailRateLimiter, ConfigError> {
-        let mut config = RateLimiterConfig::new(&self.redis_url).lease(send_timeout + LEASE_BEYOND_SEND);
-        if let Some(deadline_ms) = self.deadline_ms {
-            config = config.deadline(Duration::from_millis(deadline_ms));
-        }
-        if let Some(concurrent) = self.limits.concurrent {
-            config = config.concurrent(Some(concurrent));
-        }
-        Ok(MailRateLimiter::new(config)?)
+    /// The limiter, whose reservations outlast every send that is configured.
+    pub fn limiter(&self) -> Result<MailRateLimiter, ConfigError> {
+        Ok(MailRateLimiter::new(self.mail.rate_limiter())?)
     }
 
     /// What this mailbox is held to; the module's own limits where nothing is said.
     pub fn limits(&self, mailbox: &Mailbox) -> Limits {
-        let own = self.mailboxes.get(mailbox);
-        Limits {
-            per_minute: own
-                .and_then(|own| own.rate_limit_per_minute)
-                .or(self.limits.rate_limit_per_minute),
-            recipients_per_day: own
-                .and_then(|own| own.rate_limit_recipients_per_day)
-                .or(self.limits.rate_limit_recipients_per_day),
-        }
+        self.mail.limits_of(mailbox)
     }
 
     /// The mailer.
-    pub fn graph_mailer(&self, args: &args::Graph) -> Result<MicrosoftGraphMailer, ConfigError> {
-        let file = &self.graph;
-        let tenant = first(args.tenant.as_ref(), file.tenant.as_ref()).ok_or(ConfigError::Missing {
-            what: "tenant",
-            key: "tenant",
-            variable: "MAILRL_TENANT",
-            flag: "--tenant",
-        })?;
-        let client_id =
-            first(args.client_id.as_ref(), file.client_id.as_ref()).ok_or(ConfigError::Missing {
-                what: "client id",
-                key: "client_id",
-                variable: "MAILRL_CLIENT_ID",
-                flag: "--client-id",
-            })?;
-        let mut builder = MicrosoftGraphMailer::builder(tenant, client_id, self.secret(args)?);
-        if let Some(url) = first(args.login_url.as_ref(), file.login_url.as_ref()) {
-            builder = builder.login_url(url);
-        }
-        if let Some(url) = first(args.graph_url.as_ref(), file.graph_url.as_ref()) {
-            builder = builder.graph_url(url);
-        }
-        if let Some(timeout_s) = args.timeout_s.or(file.timeout_s) {
-            if !(1..=LONGEST_TIMEOUT_S).contains(&timeout_s) {
-                return Err(ConfigError::Timeout(timeout_s));
-            }
-            builder = builder.timeout(Duration::from_secs(timeout_s));
-        }
-        Ok(builder.build()?)
+    pub fn graph_mailer(&self) -> Result<MicrosoftGraphMailer, ConfigError> {
+        Ok(self.mail.graph.account()?.mailer()?)
     }
 
-    /// No flag holds the secret: what stands on a command line, every process of the machine sees.
-    fn secret(&self, args: &args::Graph) -> Result<Secret, ConfigError> {
-        if let Some(secret) = std::env::var(SECRET_VARIABLE)
-            .ok()
-            .filter(|secret| !secret.trim().is_empty())
-        {
-            return Ok(Secret::new(secret.trim()));
+    /// Puts what was said of Microsoft Graph elsewhere before the file.
+    pub fn prefer_graph(&mut self, args: &args::Graph) {
+        let Graph {
+            tenant,
+            client_id,
+            client_secret_file,
+            client_secret_env,
+            login_url,
+            graph_url,
+            timeout_s,
+        } = &mut self.mail.graph;
+        prefer(tenant, args.tenant.as_ref());
+        prefer(client_id, args.client_id.as_ref());
+        prefer(login_url, args.login_url.as_ref());
+        prefer(graph_url, args.graph_url.as_ref());
+        *timeout_s = args.timeout_s.or(*timeout_s);
+        // No flag holds the secret: what stands on a command line, every process of the machine sees.
+        if let Some(path) = args.client_secret_file.as_ref().filter(|path| is_set(path)) {
+            *client_secret_file = Some(path.clone());
+            *client_secret_env = None;
         }
-        let said = args.client_secret_file.as_ref().filter(|path| is_set(path));
-        let path = said
-            .or(self.graph.client_secret_file.as_ref())
-            .ok_or(ConfigError::NoSecret)?;
-        read_secret(path)
-    }
-}
-
-fn read_secret(path: &Path) -> Result<Secret, ConfigError> {
-    let secret = std::fs::read_to_string(path).map_err(|error| ConfigError::Secret {
-        path: path.to_owned(),
-        error,
-    })?;
-    match secret.trim() {
-        "" => Err(ConfigError::EmptySecret {
-            path: path.to_owned(),
-        }),
-        secret => Ok(Secret::new(secret)),
+        if std::env::var(SECRET_VARIABLE).is_ok_and(|secret| !secret.trim().is_empty()) {
+            *client_secret_env = Some(SECRET_VARIABLE.to_owned());
+        }
     }
 }
 
 /// An empty variable is one that is not set: a deployment cannot always leave it out.
-fn first<'a>(said: Option<&'a String>, in_file: Option<&'a String>) -> Option<&'a String> {
-    said.filter(|value| !value.trim().is_empty()).or(in_file)
+fn prefer(value: &mut Option<String>, said: Option<&String>) {
+    if let Some(said) = said.filter(|said| !said.trim().is_empty()) {
+        *value = Some(said.clone());
+    }
 }
 
 fn is_set(path: &Path) -> bool {

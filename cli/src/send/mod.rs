@@ -29,12 +29,13 @@ use wait::wait_for;
 /// Sends the files, and says what became of each.
 pub async fn run(
     args: args::Send,
-    config: Config,
+    mut config: Config,
     terminal: &Terminal,
     trouble: RedisTrouble,
 ) -> Result<Exit, ConfigError> {
-    let mailer = config.graph_mailer(&args.graph)?;
-    let limiter = config.limiter(mailer.timeout())?;
+    config.prefer_graph(&args.graph);
+    let mailer = config.graph_mailer()?;
+    let limiter = config.limiter()?;
     let interruption = Interruption::listen().map_err(ConfigError::Signals)?;
     let (sources, repeated) = Source::list(args.files);
     for source in repeated {

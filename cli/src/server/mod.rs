@@ -29,7 +29,7 @@ impl Server {
     /// Connects, or knows why not.
     pub async fn connect(config: &Config) -> Result<Result<Self, Trouble>, ConfigError> {
         // It checks the address as a send would.
-        config.limiter(PATIENCE)?;
+        config.limiter()?;
         Ok(Self::connect_to(config.redis_url()).await)
     }
 

@@ -153,12 +153,21 @@ impl MicrosoftGraphMailerBuilder {
 }
 
 fn base(option: &'static str, value: &str) -> Result<Url, GraphConfigError> {
-    let url = Url::parse(value.trim()).ok().filter(|url| {
-        matches!(url.scheme(), "http" | "https") && url.query().is_none() && url.fragment().is_none()
-    });
-    url.ok_or_else(|| GraphConfigError::Address {
+    parse(value).ok_or_else(|| GraphConfigError::Address {
         option,
         value: value.to_owned(),
+    })
+}
+
+/// True if [`login_url`](MicrosoftGraphMailerBuilder::login_url) and
+/// [`graph_url`](MicrosoftGraphMailerBuilder::graph_url) can be set to this.
+pub(crate) fn is_address(value: &str) -> bool {
+    parse(value).is_some()
+}
+
+fn parse(value: &str) -> Option<Url> {
+    Url::parse(value.trim()).ok().filter(|url| {
+        matches!(url.scheme(), "http" | "https") && url.query().is_none() && url.fragment().is_none()
     })
 }
 

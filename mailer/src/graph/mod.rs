@@ -59,6 +59,7 @@ mod retry_after;
 mod secret;
 mod token;
 
+pub(crate) use builder::is_address;
 pub use builder::{GraphConfigError, MicrosoftGraphMailerBuilder};
 pub use error::GraphError;
 pub use mailer::{GraphAccepted, LARGEST_MAIL, MicrosoftGraphMailer};
