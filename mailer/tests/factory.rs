@@ -3,8 +3,6 @@
 mod common;
 #[path = "common/configured.rs"]
 mod configured;
-#[path = "common/log.rs"]
-mod log;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,13 +10,12 @@ use std::time::Duration;
 use common::{MAILBOX, SECRET, eventually, mail};
 use configured::{PASSWORD, Setup};
 use lettre::address::Envelope;
-use log::Log;
 use mailrl_client::{DenialReason, MailRateLimitExceeded, Mailbox};
 use mailrl_mailer::config::MailConfig;
 use mailrl_mailer::factory::{FactoryError, Mailers, events};
 use mailrl_mailer::write_ahead::{NotRecorded, scope};
 use mailrl_mailer::{Mailer, MailerError, MailerFactory, Sender};
-use test_support::{Calls, RedisServer};
+use test_support::{Calls, CapturedLog, RedisServer};
 
 fn of(factory: &MailerFactory, mailbox: &str) -> Mailer {
     factory
@@ -152,17 +149,17 @@ async fn mailboxes_that_are_not_listed_share_a_mailer_and_what_is_not_mentioned_
 
 #[tokio::test]
 async fn a_broken_file_changes_nothing_and_is_told_once_with_its_line() {
-    let log = Log::keep();
+    let log = CapturedLog::start();
     let setup = Setup::new().await;
     let factory = setup.factory(&limit(MAILBOX, 10));
     let before = of(&factory, MAILBOX);
     let path = setup.write("[mailbox.'x@example.com']\nrate_limit = 3\n");
-    eventually("it is told", || !log.events(events::INVALID).is_empty()).await;
+    eventually("it is told", || !log.of(events::INVALID).is_empty()).await;
     two_looks().await;
-    let told = log.events(events::INVALID);
-    assert_eq!((told.len(), &told[0]["level"]), (1, &"ERROR".into()));
+    let told = log.of(events::INVALID);
+    assert_eq!((told.len(), &*told[0].0), (1, "ERROR"));
     let line = std::fs::read_to_string(&path).unwrap().lines().count();
-    let error = told[0]["error"].as_str().unwrap();
+    let error = told[0].1["error"].as_str().unwrap();
     assert!(
         error.contains(&format!("mailrl.toml, line {line}: unknown key `rate_limit`")),
         "{error}"
@@ -170,18 +167,15 @@ async fn a_broken_file_changes_nothing_and_is_told_once_with_its_line() {
     assert!(Arc::ptr_eq(&of(&factory, MAILBOX), &before));
 
     std::fs::remove_file(&path).unwrap();
-    eventually("it is told", || log.events(events::INVALID).len() == 2).await;
+    eventually("it is told", || log.of(events::INVALID).len() == 2).await;
     assert!(log.text().contains("cannot be read"));
     assert!(Arc::ptr_eq(&of(&factory, MAILBOX), &before));
-    assert!(log.events(events::CHANGED).is_empty());
+    assert!(log.of(events::CHANGED).is_empty());
 
     setup.write(&(limit(MAILBOX, 11) + &setup.tenant("acme")));
-    eventually("it is mended", || log.events(events::CHANGED).len() == 1).await;
-    let told = &log.events(events::CHANGED)[0];
-    assert_eq!(
-        (&told["level"], &told["tenants"]),
-        (&"INFO".into(), &"acme".into())
-    );
+    eventually("it is mended", || log.of(events::CHANGED).len() == 1).await;
+    let (level, told) = &log.of(events::CHANGED)[0];
+    assert_eq!((&**level, &told["tenants"]), ("INFO", &"acme".into()));
     assert_eq!(told["mailboxes"], MAILBOX);
     assert!(!Arc::ptr_eq(&of(&factory, MAILBOX), &before));
 }
@@ -207,24 +201,24 @@ async fn a_config_map_that_kubernetes_swaps_is_noticed() {
 
 #[tokio::test]
 async fn what_holds_from_the_next_start_on_is_told_once() {
-    let log = Log::keep();
+    let log = CapturedLog::start();
     let setup = Setup::new().await;
     let factory = setup.factory("");
     let before = of(&factory, MAILBOX);
     let changed = "[queue]\nprefix = 'other'\n[store]\nurl = 'file:///mails'\n[limits]\nconcurrent = 2\n";
     setup.write(changed);
-    eventually("it is told", || !log.events(events::RESTART_NEEDED).is_empty()).await;
+    eventually("it is told", || !log.of(events::RESTART_NEEDED).is_empty()).await;
     setup.write(&format!("{changed}{}", limit("a@example.com", 1)));
-    eventually("the mailbox", || log.events(events::CHANGED).len() == 2).await;
-    let told = log.events(events::RESTART_NEEDED);
+    eventually("the mailbox", || log.of(events::CHANGED).len() == 2).await;
+    let told = log.of(events::RESTART_NEEDED);
     assert_eq!(told.len(), 1);
-    assert_eq!(told[0]["changed"], "queue, store, limits.concurrent");
+    assert_eq!(told[0].1["changed"], "queue, store, limits.concurrent");
     assert!(Arc::ptr_eq(&of(&factory, MAILBOX), &before));
 }
 
 #[tokio::test]
 async fn without_its_secret_a_senders_mail_waits_and_a_new_secret_is_taken_up() {
-    let log = Log::keep();
+    let log = CapturedLog::start();
     let setup = Setup::new().await;
     let tenant = setup.tenant("acme").replace("'secret'", "'of-acme'");
     let factory = setup.factory(&tenant);
@@ -233,8 +227,8 @@ async fn without_its_secret_a_senders_mail_waits_and_a_new_secret_is_taken_up() 
         _ => false,
     };
     assert!(unusable(&factory));
-    let told = log.events(events::UNUSABLE);
-    let error = told[0]["error"].as_str().unwrap();
+    let told = log.of(events::UNUSABLE);
+    let error = told[0].1["error"].as_str().unwrap();
     assert!(error.contains("[tenant.acme]"), "{error}");
 
     setup.file("of-acme", "a-wrong-one");
@@ -254,7 +248,7 @@ async fn without_its_secret_a_senders_mail_waits_and_a_new_secret_is_taken_up() 
 
     std::fs::remove_file(setup.folder.path().join("of-acme")).unwrap();
     eventually("it is missed", || unusable(&factory)).await;
-    assert_eq!(log.events(events::UNUSABLE).len(), 2);
+    assert_eq!(log.of(events::UNUSABLE).len(), 2);
     // The others were never concerned.
     send(&of(&factory, MAILBOX), MAILBOX).await.unwrap();
 }
@@ -322,7 +316,7 @@ async fn the_watch_ends_with_the_last_of_the_factory() {
 
 #[tokio::test]
 async fn no_secret_and_no_address_of_redis_is_ever_shown() {
-    let log = Log::keep();
+    let log = CapturedLog::start();
     let setup = Setup::new().await;
     let factory = setup.factory(&setup.tenant("acme"));
     send(&of(&factory, MAILBOX), MAILBOX).await.unwrap();
@@ -338,14 +332,14 @@ async fn no_secret_and_no_address_of_redis_is_ever_shown() {
     .enumerate()
     {
         setup.file("mailrl.toml", &text);
-        eventually("it is told", || log.events(events::INVALID).len() > told).await;
+        eventually("it is told", || log.of(events::INVALID).len() > told).await;
     }
     // The secret where the name of a variable should be.
     let wrong = setup
         .tenant("acme")
         .replace("client_secret_file = 'secret'", "client_secret_env = 'SECRET'");
     setup.write(&wrong.replace("'SECRET'", &format!("'{SECRET}'")));
-    eventually("it is told", || !log.events(events::UNUSABLE).is_empty()).await;
+    eventually("it is told", || !log.of(events::UNUSABLE).is_empty()).await;
     let unusable = factory.get_mailer("acme").err().unwrap();
     let error = MailerFactory::watch(|| {
         Ok(MailConfig {

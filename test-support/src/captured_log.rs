@@ -28,7 +28,7 @@ impl CapturedLog {
         SUBSCRIBER.call_once(|| {
             tracing_subscriber::fmt()
                 .json()
-                .with_max_level(tracing::Level::DEBUG)
+                .with_max_level(tracing::Level::TRACE)
                 .with_writer(ThisThread)
                 .init();
         });
@@ -38,16 +38,24 @@ impl CapturedLog {
         }
     }
 
+    /// All of it, as it was written.
+    ///
+    /// # Panics
+    /// If it is no UTF-8.
+    // Asked of a log that has been started, although the lines stand elsewhere.
+    #[expect(clippy::unused_self)]
+    #[must_use]
+    pub fn text(&self) -> String {
+        LINES.with_borrow(|bytes| String::from_utf8(bytes.clone()).expect("UTF-8"))
+    }
+
     /// Level and fields of all entries of this event.
     ///
     /// # Panics
     /// If something else than JSON lines was logged.
-    // Asked of a log that has been started, although the lines stand elsewhere.
-    #[expect(clippy::unused_self)]
     #[must_use]
     pub fn of(&self, event: &str) -> Vec<(String, Value)> {
-        let lines = LINES.with_borrow(|bytes| String::from_utf8(bytes.clone()).expect("UTF-8"));
-        lines
+        self.text()
             .lines()
             .map(|line| serde_json::from_str::<Value>(line).expect("a JSON line"))
             .filter(|entry| entry["fields"]["event"] == event)
