@@ -6,7 +6,12 @@ export const logJson: Log = (event, fields) => {
   console.error(JSON.stringify({ time: new Date().toISOString(), event, ...fields }));
 };
 
-/** What an error says, whatever was thrown. */
+/** What an error says at its root, whatever was thrown. */
 export function describe(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
+  if (!(error instanceof Error)) {
+    return String(error);
+  }
+  // A connection that was tried at several addresses fails with a code and no message.
+  const { cause, message, code } = error as NodeJS.ErrnoException;
+  return cause === undefined ? message || code || error.name : describe(cause);
 }
