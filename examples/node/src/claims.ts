@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 
 import type { Redis } from "ioredis";
 
-/** As long as BullMQ keeps the job of a message that has ended, in s. */
+/** How long it is known what became of a message: 7 days, in s. */
 const KEPT_S = 7 * 24 * 60 * 60;
 const SENT = "sent";
 

@@ -5,8 +5,12 @@ import { isMessageId, JobError, type MailJob } from "./job.js";
 /** The queue of the Rust worker. */
 export const QUEUE = "send-scheduled-messages";
 
-/** As long as the Rust side keeps the record of a message that has ended: 7 days, in s. */
-const KEPT_S = 7 * 24 * 60 * 60;
+/** What a job of the queue is called; workers do not look at it. */
+const JOB = "send-message";
+
+/** For how long jobs that have ended can be looked at, in s. A job holds its whole mail. */
+const SENT_KEPT_S = 60 * 60;
+const FAILED_KEPT_S = 7 * 24 * 60 * 60;
 
 /** A mail that is to be sent once. */
 export interface Message {
@@ -25,7 +29,10 @@ export function openQueue(redisUrl: string, name = QUEUE): Queue<MailJob> {
   return new Queue<MailJob>(name, { connection: { url: redisUrl } });
 }
 
-/** Puts a message into the queue. One that is there already, or has been within 7 days, is not put there again. */
+/**
+ * Puts a message into the queue. One that is there already is not put there again, and workers do
+ * not send one again that has ended within 7 days.
+ */
 export async function enqueue(
   queue: Queue<MailJob>,
   { id, mime, ...envelope }: Message,
@@ -42,13 +49,13 @@ export async function enqueue(
     created_at: Date.now(),
     mime: Buffer.from(mime).toString("base64"),
   };
-  return queue.add("send", job, {
+  return queue.add(JOB, job, {
     jobId: id,
     // Having to wait is no attempt; these are for failures, after 30 s, 1, 2, 4 and 8 min.
     attempts: 6,
     backoff: { type: "exponential", delay: 30_000 },
-    removeOnComplete: { age: KEPT_S },
-    removeOnFail: { age: KEPT_S },
+    removeOnComplete: { age: SENT_KEPT_S },
+    removeOnFail: { age: FAILED_KEPT_S },
   });
 }
 

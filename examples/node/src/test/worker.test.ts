@@ -1,6 +1,9 @@
 import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
 import { randomUUID } from "node:crypto";
+import { once } from "node:events";
 import { after, test } from "node:test";
+import { fileURLToPath } from "node:url";
 
 import { type Job, Worker } from "bullmq";
 import { Redis } from "ioredis";
@@ -65,6 +68,31 @@ function start({ limiter: limiterOptions, ...graph }: Options = {}) {
     eventually(`${id} is ${state}`, async () => (await queue.getJobState(id)) === state && queue.getJob(id));
   return { queue, mailbox, entries, claims, send, comesTo };
 }
+
+test("the worker that is told to end finishes what is under way", async () => {
+  const queue = openQueue(redisUrl, `node-${randomUUID()}`);
+  const mailbox = ownMailbox();
+  await inject(mailbox, { delay: { min_ms: 500, max_ms: 500 }, then: "proceed" });
+  const job = await enqueue(queue, { id: "under-way", mime: await mailFrom(mailbox) });
+  const program = fileURLToPath(new URL("../worker.js", import.meta.url));
+  const worker = spawn(process.execPath, [program, "--queue", queue.name], {
+    env: {
+      MAILRL_REDIS: redisUrl,
+      MAILRL_LOGIN_URL: graphUrl,
+      MAILRL_GRAPH_URL: graphUrl,
+      MAILRL_TENANT: "tenant",
+      MAILRL_CLIENT_ID: "app",
+      MAILRL_CLIENT_SECRET: "secret",
+    },
+    stdio: "inherit",
+  });
+  await eventually("the mail is under way", async () => (await job.getState()) === "active");
+  worker.kill("SIGTERM");
+  assert.deepEqual(await once(worker, "exit"), [0, null]);
+  assert.equal(await job.getState(), "completed");
+  assert.equal((await accepted(mailbox)).length, 1);
+  await queue.close();
+});
 
 test("a mail is sent once, and its budget stays used", async () => {
   const { send, comesTo, mailbox, entries } = start();
