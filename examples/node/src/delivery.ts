@@ -130,7 +130,10 @@ export class Delivery {
 /** What a job asks to be sent, or an error that ends it. */
 async function outgoing({ data }: Job<MailJob>): Promise<OutgoingMail> {
   try {
-    const { message_id: id, from, to, mime: base64 } = parseJob(data);
+    const { message_id: id, tenant, from, to, mime: base64 } = parseJob(data);
+    if (tenant !== undefined) {
+      throw new Error("this worker has one tenant's mailer and no other: leave tenant out of the job");
+    }
     const mime = Buffer.from(base64, "base64");
     const headers = await headersOf(mime);
     const mailbox = from ?? headers.from;

@@ -7,10 +7,10 @@
 import { readFile } from "node:fs/promises";
 import { parseArgs } from "node:util";
 
-import { redisUrl } from "./environment.js";
+import { queueForPerson } from "./environment.js";
 import { describe } from "./log.js";
 import { compose, headersOf, nameOf } from "./mail.js";
-import { enqueue, openQueue } from "./queue.js";
+import { enqueue } from "./queue.js";
 
 const { values: options, positionals: files } = parseArgs({
   allowPositionals: true,
@@ -39,9 +39,7 @@ async function* mails(): AsyncGenerator<Buffer> {
   }
 }
 
-const queue = openQueue(redisUrl, options.queue);
-// What is wrong with Redis, the command that needs it says.
-queue.on("error", () => {});
+const queue = queueForPerson(options.queue);
 try {
   for await (const mime of mails()) {
     const { messageId } = await headersOf(mime);

@@ -1,11 +1,11 @@
 /** Shows what waits in a queue and until when, whichever worker put it off: `node dist/waiting.js [--queue NAME]`. */
 import { parseArgs } from "node:util";
 
-import { redisUrl } from "./environment.js";
-import { openQueue, waitingMessages } from "./queue.js";
+import { queueForPerson } from "./environment.js";
+import { waitingMessages } from "./queue.js";
 
 const { values } = parseArgs({ options: { queue: { type: "string" } } });
-const queue = openQueue(redisUrl, values.queue);
+const queue = queueForPerson(values.queue);
 try {
   const counts = await queue.getJobCounts("waiting", "active", "delayed", "failed");
   console.log(

@@ -11,10 +11,12 @@ import { promisify } from "node:util";
 import { parseJob } from "../job.js";
 import { headersOf } from "../mail.js";
 import { enqueue, openQueue } from "../queue.js";
-import { mailFrom, redisUrl } from "./support.js";
+import { mailFrom, nobodysUrl, redisUrl } from "./support.js";
 
 const producer = fileURLToPath(new URL("../producer.js", import.meta.url));
-const run = (...args: string[]) => promisify(execFile)(process.execPath, [producer, ...args]);
+const run = (...args: string[]) => runWith(process.env, ...args);
+const runWith = (env: NodeJS.ProcessEnv, ...args: string[]) =>
+  promisify(execFile)(process.execPath, [producer, ...args], { env });
 
 const closed: (() => Promise<unknown>)[] = [];
 after(() => Promise.all(closed.map((close) => close())));
@@ -82,4 +84,10 @@ test("a name that no message can have is refused, and it is said what one looks 
 
 test("without a mail the producer says what it needs", async () => {
   await assert.rejects(run(), /name files with mails in them, or give --from and --to/);
+});
+
+test("without Redis the producer says so and ends", async () => {
+  const env = { ...process.env, MAILRL_REDIS: await nobodysUrl("redis") };
+  const compose = ["--from", "news@example.com", "--to", "a@example.net"];
+  await assert.rejects(runWith(env, ...compose), /the queue's Redis: connect ECONNREFUSED/);
 });

@@ -236,6 +236,7 @@ test("a job that is none fails with its reason, and the worker goes on", async (
     [{ message_id: "a" }, /the job holds no mail/],
     [{ message_id: "a", mime, subject: "Hello" }, /knows no subject/],
     [{ message_id: "a", mime, to: "a@example.net" }, /to a list of texts/],
+    [{ message_id: "a", mime, tenant: "contoso" }, /leave tenant out of the job/],
     [{ message_id: "a", mime, to: ["else@example.net"] }, /must name those whom the mail names/],
     [{ message_id: "a", mime: "SGVsbG8=" }, /nobody sends the mail/],
   ];
