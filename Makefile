@@ -9,7 +9,7 @@ PORT ?= 6379
 help: ## list what there is to do
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-setup: ## install what is missing on Debian (Redis, libclang); needs root or sudo only for that
+setup: ## install what is missing on Debian (Redis, libclang, Node); needs root or sudo only for that
 	@scripts/setup.sh
 
 build: setup ## build the module (target/release/libmailrl.so) and the tool (target/release/mailrl)
@@ -27,9 +27,10 @@ test: setup ## run every test
 	cargo build --locked --workspace
 	cargo test --locked --workspace
 
-lint: ## format and clippy, as CI does
+lint: setup ## format, clippy and the compiler's checks of the example in Node, as CI does
 	cargo fmt --all --check
 	cargo clippy --locked --workspace --all-targets -- -D warnings
+	cd examples/node && npm ci --silent && npm run --silent lint
 
 format: ## format the source
 	cargo fmt --all

@@ -12,6 +12,8 @@ need cc build-essential
 need git git
 need redis-server redis-server
 need redis-benchmark redis-tools
+need node nodejs
+need npm npm
 
 # The module's bindings are made with libclang at build time.
 if ! ldconfig -p | grep -q 'libclang[-.]' && [ -z "$(find /usr/lib/llvm-*/lib -name 'libclang[-.]*so*' 2>/dev/null)" ]; then
