@@ -1,39 +1,41 @@
-//! What a test of one thread logs, as JSON.
+//! What a test logs, as JSON, if it runs on one thread.
+//!
+//! One subscriber serves all threads: one for each would let a thread that has none turn entries off
+//! for those that have.
 
+use std::cell::RefCell;
 use std::io::{self, Write};
-use std::sync::{Arc, Mutex};
+use std::sync::Once;
 
 use serde_json::Value;
 use tracing::Level;
-use tracing::subscriber::DefaultGuard;
-use tracing_subscriber::fmt::MakeWriter;
 
-/// Keeps all that is logged on this thread from now on, whatever its level.
-pub struct Log {
-    text: Text,
-    _guard: DefaultGuard,
+thread_local! {
+    static WRITTEN: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
 }
 
-#[derive(Clone, Default)]
-struct Text(Arc<Mutex<Vec<u8>>>);
+/// All that is logged on this thread, whatever its level.
+pub struct Log(());
 
 impl Log {
+    /// Keeps it from now on.
     pub fn keep() -> Self {
-        let text = Text::default();
-        let subscriber = tracing_subscriber::fmt()
-            .json()
-            .flatten_event(true)
-            .with_max_level(Level::TRACE)
-            .with_writer(text.clone())
-            .finish();
-        Self {
-            text,
-            _guard: tracing::subscriber::set_default(subscriber),
-        }
+        static START: Once = Once::new();
+        START.call_once(|| {
+            tracing_subscriber::fmt()
+                .json()
+                .flatten_event(true)
+                .with_max_level(Level::TRACE)
+                .with_writer(|| ThisThread)
+                .init();
+        });
+        WRITTEN.with_borrow_mut(Vec::clear);
+        Self(())
     }
 
+    #[expect(clippy::unused_self, reason = "whoever has a log has started it")]
     pub fn text(&self) -> String {
-        String::from_utf8(self.text.0.lock().unwrap().clone()).unwrap()
+        WRITTEN.with_borrow(|bytes| String::from_utf8(bytes.clone()).unwrap())
     }
 
     /// All entries of this event.
@@ -46,20 +48,14 @@ impl Log {
     }
 }
 
-impl Write for Text {
+struct ThisThread;
+
+impl Write for ThisThread {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.lock().unwrap().write(bytes)
+        WRITTEN.with_borrow_mut(|written| written.write(bytes))
     }
 
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
-    }
-}
-
-impl<'a> MakeWriter<'a> for Text {
-    type Writer = Self;
-
-    fn make_writer(&'a self) -> Self {
-        self.clone()
     }
 }
