@@ -12,7 +12,7 @@ mod store;
 
 pub use job::MailJob;
 pub use record::{Claim, Claimable, Decision, Record, Refusal, Step};
-pub use records::{KEPT, Records, RecordsError, Versioned};
+pub use records::{KEPT, Listed, Page, Records, RecordsError, Versioned};
 pub use store::{MailStore, StoreError};
 
 /// The queue's name.
