@@ -10,7 +10,7 @@ mod record;
 mod records;
 mod store;
 
-pub use job::MailJob;
+pub use job::{JobError, MailJob};
 pub use record::{Claim, Claimable, Decision, Record, Refusal, Step};
 pub use records::{KEPT, Listed, Page, Records, RecordsError, Versioned};
 pub use store::{MailStore, StoreError};
