@@ -101,6 +101,11 @@ impl Records {
         })
     }
 
+    /// Fails within seconds if Redis does not answer.
+    pub async fn ping(&self) -> Result<(), RecordsError> {
+        Ok(self.connection.clone().ping().await?)
+    }
+
     /// The record of a message, if there is one.
     pub async fn load(&self, id: &MessageId) -> Result<Option<Versioned>, RecordsError> {
         let reply = self.connection.clone().hmget(self.key(id), &reply::FIELDS).await;
