@@ -1,6 +1,7 @@
 //! What holds after flags, environment and file.
 
 mod file;
+mod queue;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -58,6 +59,12 @@ pub enum ConfigError {
     Timeout(u64),
     #[error(transparent)]
     Graph(#[from] GraphConfigError),
+    #[error(
+        "no store of mails: set MAILRL_STORE or --store to file:///folder, s3://bucket/prefix or az://container/prefix"
+    )]
+    NoStore,
+    #[error("--id names one message: give one file with it")]
+    IdOfMany,
     #[error("signals cannot be listened to: {0}")]
     Signals(#[source] std::io::Error),
 }

@@ -18,7 +18,7 @@ pub use job::{JobError, MailJob};
 pub use outbox::{Enqueued, Entry, Filter, QueueError, QueueOptions, SendQueue};
 pub use record::{Claim, Claimable, Decision, Record, Refusal, Step};
 pub use records::{KEPT, Listed, Page, Records, RecordsError, Versioned};
-pub use store::{MailStore, StoreError};
+pub use store::{MailStore, StoreError, folder_address};
 
 /// The queue's name.
 pub const QUEUE: &str = "send-scheduled-messages";

@@ -220,6 +220,12 @@ impl Kind {
     }
 }
 
+/// The address of a folder as [`MailStore::open`] takes it; none if its path does not begin at the root.
+#[must_use]
+pub fn folder_address(folder: &FilePath) -> Option<String> {
+    Url::from_file_path(folder).ok().map(Into::into)
+}
+
 /// The place of a mail as a job names it, which may be anybody's word.
 pub(super) fn mail_path(path: &str) -> Result<Path, StoreError> {
     let wrong = || StoreError::Path(path.chars().take(200).collect());
