@@ -82,10 +82,10 @@ fn at(name: &str, at: Option<u64>) -> Listed {
 
 #[tokio::test]
 async fn of_all_who_write_a_version_one_wins() {
-    let redis = RedisServer::builder().start();
-    let records = records(&redis);
     const TASKS: u64 = 20;
     const WRITES: u64 = 25;
+    let redis = RedisServer::builder().start();
+    let records = records(&redis);
     let tasks: Vec<_> = (0..TASKS)
         .map(|task| {
             let records = records.clone();

@@ -83,7 +83,7 @@ impl MailStore {
             ObjectStoreScheme::parse(&url).map_err(|_| StoreError::Address("it has another form".into()))?;
         match scheme {
             ObjectStoreScheme::Local => match url.to_file_path() {
-                Ok(folder) => Self::folder(folder),
+                Ok(folder) => Self::folder(&folder),
                 Err(()) => Err(StoreError::Address("it names no folder".into())),
             },
             ObjectStoreScheme::AmazonS3 => {
@@ -102,11 +102,11 @@ impl MailStore {
         }
     }
 
-    fn folder(folder: PathBuf) -> Result<Self, StoreError> {
-        let kind = Kind::Folder(folder.clone());
+    fn folder(folder: &FilePath) -> Result<Self, StoreError> {
+        let kind = Kind::Folder(folder.to_owned());
         make_private(&folder.join(MAILS)).map_err(|error| kind.io_error(error))?;
         // A mail that was taken in must outlast a power cut, as its record does.
-        let files = LocalFileSystem::new_with_prefix(&folder).map_err(|error| kind.error(error))?;
+        let files = LocalFileSystem::new_with_prefix(folder).map_err(|error| kind.error(error))?;
         Ok(Self::new(files.with_fsync(true), kind))
     }
 
@@ -165,6 +165,7 @@ impl MailStore {
     }
 
     /// Where the mails are that were kept before this time.
+    #[must_use = "a stream does nothing until it is read"]
     pub fn list_older_than(&self, time: SystemTime) -> BoxStream<'_, Result<String, StoreError>> {
         self.objects
             .list(Some(&Path::from(MAILS)))

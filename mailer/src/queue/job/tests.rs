@@ -10,7 +10,7 @@ fn schema() -> jsonschema::Validator {
 }
 
 /// A job with a mail in it, and these fields put over it; null takes one away.
-fn job(fields: Value) -> Value {
+fn job(fields: &Value) -> Value {
     let mut job = json!({ "message_id": "m-1", "mime": STANDARD.encode(MAIL) });
     for (name, value) in fields.as_object().unwrap() {
         match value {
@@ -22,7 +22,7 @@ fn job(fields: Value) -> Value {
 }
 
 fn stored(path: &str) -> Value {
-    job(json!({ "mime": null, "mime_path": path }))
+    job(&json!({ "mime": null, "mime_path": path }))
 }
 
 fn error(data: &Value) -> String {
@@ -33,15 +33,15 @@ fn error(data: &Value) -> String {
 fn code_and_schema_take_the_same_jobs() {
     let schema = schema();
     for good in [
-        job(json!({})),
-        job(json!({ "message_id": "<a.b@c.d>" })),
-        job(json!({ "message_id": "x".repeat(200) })),
-        job(json!({ "tenant": "contoso" })),
-        job(json!({ "from": "news@example.com" })),
-        job(json!({ "from": "news@example.com", "to": ["a@b.c", "a@b.c"] })),
-        job(json!({ "created_at": 1_803_902_400_000_u64 })),
-        job(json!({ "mime": "QQ==" })),
-        job(json!({ "mime": "QUE=" })),
+        job(&json!({})),
+        job(&json!({ "message_id": "<a.b@c.d>" })),
+        job(&json!({ "message_id": "x".repeat(200) })),
+        job(&json!({ "tenant": "contoso" })),
+        job(&json!({ "from": "news@example.com" })),
+        job(&json!({ "from": "news@example.com", "to": ["a@b.c", "a@b.c"] })),
+        job(&json!({ "created_at": 1_803_902_400_000_u64 })),
+        job(&json!({ "mime": "QQ==" })),
+        job(&json!({ "mime": "QUE=" })),
         stored("messages/a.eml"),
         stored("messages/2027/03/é%2F..eml"),
         stored("messages/..."),
@@ -59,59 +59,59 @@ fn code_and_schema_refuse_the_same_jobs_and_the_code_says_where_and_what_to_do()
         (json!([]), "the top", ""),
         (json!({}), "the top", "missing field `message_id`"),
         (
-            job(json!({ "message_id": null })),
+            job(&json!({ "message_id": null })),
             "the top",
             "missing field `message_id`",
         ),
         (
-            job(json!({ "message_id": 4711 })),
+            job(&json!({ "message_id": 4711 })),
             "message_id",
             "expected a string",
         ),
-        (job(json!({ "message_id": "4711" })), "message_id", "no number"),
-        (job(json!({ "message_id": "-5" })), "message_id", "no number"),
-        (job(json!({ "message_id": "NaN" })), "message_id", "no number"),
-        (job(json!({ "message_id": "a:b" })), "message_id", "colons"),
+        (job(&json!({ "message_id": "4711" })), "message_id", "no number"),
+        (job(&json!({ "message_id": "-5" })), "message_id", "no number"),
+        (job(&json!({ "message_id": "NaN" })), "message_id", "no number"),
+        (job(&json!({ "message_id": "a:b" })), "message_id", "colons"),
         (
-            job(json!({ "message_id": "x".repeat(201) })),
+            job(&json!({ "message_id": "x".repeat(201) })),
             "message_id",
             "1 to 200",
         ),
         (
-            job(json!({ "subject": "Hello" })),
+            job(&json!({ "subject": "Hello" })),
             "subject",
             "unknown field `subject`, expected",
         ),
-        (job(json!({ "tenant": " " })), "tenant", "leave it out"),
-        (job(json!({ "from": "news" })), "from", "name@example.com"),
-        (job(json!({ "to": "a@b.c" })), "to", "expected a sequence"),
-        (job(json!({ "to": [] })), "to", "leave it out"),
-        (job(json!({ "to": ["a@b.c", "b"] })), "to[1]", "name@example.com"),
+        (job(&json!({ "tenant": " " })), "tenant", "leave it out"),
+        (job(&json!({ "from": "news" })), "from", "name@example.com"),
+        (job(&json!({ "to": "a@b.c" })), "to", "expected a sequence"),
+        (job(&json!({ "to": [] })), "to", "leave it out"),
+        (job(&json!({ "to": ["a@b.c", "b"] })), "to[1]", "name@example.com"),
         (
-            job(json!({ "created_at": "2027-03-01" })),
+            job(&json!({ "created_at": "2027-03-01" })),
             "created_at",
             "expected u64",
         ),
-        (job(json!({ "created_at": 1.5 })), "created_at", "expected u64"),
+        (job(&json!({ "created_at": 1.5 })), "created_at", "expected u64"),
         (
-            job(json!({ "created_at": 1_803_902_400 })),
+            job(&json!({ "created_at": 1_803_902_400 })),
             "created_at",
             "ms since 1970",
         ),
         (
-            job(json!({ "created_at": 1_803_902_400_000_000_u64 })),
+            job(&json!({ "created_at": 1_803_902_400_000_000_u64 })),
             "created_at",
             "ms since 1970",
         ),
-        (job(json!({ "mime": null })), "the top", "mime (in base64)"),
-        (job(json!({ "mime": "" })), "mime", "empty"),
-        (job(json!({ "mime": MAIL })), "mime", "standard base64"),
-        (job(json!({ "mime": "QQ" })), "mime", "padding"),
-        (job(json!({ "mime": "QR==" })), "mime", "standard base64"),
-        (job(json!({ "mime": "QUFB\nQUFB" })), "mime", "in one line"),
-        (job(json!({ "mime": "QUF_" })), "mime", "standard base64"),
+        (job(&json!({ "mime": null })), "the top", "mime (in base64)"),
+        (job(&json!({ "mime": "" })), "mime", "empty"),
+        (job(&json!({ "mime": MAIL })), "mime", "standard base64"),
+        (job(&json!({ "mime": "QQ" })), "mime", "padding"),
+        (job(&json!({ "mime": "QR==" })), "mime", "standard base64"),
+        (job(&json!({ "mime": "QUFB\nQUFB" })), "mime", "in one line"),
+        (job(&json!({ "mime": "QUF_" })), "mime", "standard base64"),
         (
-            job(json!({ "mime_path": "messages/a.eml" })),
+            job(&json!({ "mime_path": "messages/a.eml" })),
             "mime_path",
             "one of them",
         ),
@@ -155,8 +155,8 @@ fn the_examples_in_the_schema_are_jobs() {
         for example in property["examples"].as_array().unwrap() {
             let fields = json!({ "mime": null, "mime_path": null, name: example });
             let job = match name.as_str() {
-                "mime" | "mime_path" => job(fields),
-                _ => job(json!({ name: example })),
+                "mime" | "mime_path" => job(&fields),
+                _ => job(&json!({ name: example })),
             };
             assert!(MailJob::parse(&job).is_ok(), "{name}: {}", error(&job));
         }
@@ -165,15 +165,15 @@ fn the_examples_in_the_schema_are_jobs() {
 
 #[test]
 fn an_error_never_quotes_a_whole_mail() {
-    let bad = job(json!({ "created_at": "x".repeat(10_000) }));
+    let bad = job(&json!({ "created_at": "x".repeat(10_000) }));
     assert!(error(&bad).len() < 600, "{}", error(&bad).len());
-    let debug = format!("{:?}", MailJob::parse(&job(json!({}))).unwrap());
+    let debug = format!("{:?}", MailJob::parse(&job(&json!({}))).unwrap());
     assert!(!debug.contains(&STANDARD.encode(MAIL)), "{debug}");
 }
 
 #[test]
 fn what_the_job_leaves_out_the_mail_and_the_queue_say() {
-    let job = MailJob::parse(&job(json!({}))).unwrap();
+    let job = MailJob::parse(&job(&json!({}))).unwrap();
     let mime = job.inline_mime().unwrap().unwrap();
     assert_eq!(mime, MAIL);
     let message = job.message(mime, 1_803_902_400_000).unwrap();
@@ -189,13 +189,13 @@ fn what_the_job_says_goes_before_what_the_mail_says() {
     let said = json!({
         "tenant": "contoso", "from": "other@example.com", "to": ["x@y.z"], "created_at": 1_700_000_000_000_u64
     });
-    let parsed = MailJob::parse(&job(said)).unwrap();
+    let parsed = MailJob::parse(&job(&said)).unwrap();
     let message = parsed.message(MAIL.into(), 0).unwrap();
     assert_eq!(message.sender, Sender::Tenant("contoso".to_owned()));
     assert_eq!(message.mailbox(), "other@example.com");
     assert_eq!(message.envelope.to(), ["x@y.z".parse().unwrap()]);
     assert_eq!(message.created_at, time(1_700_000_000_000));
-    let only_to = MailJob::parse(&job(json!({ "to": ["x@y.z"] }))).unwrap();
+    let only_to = MailJob::parse(&job(&json!({ "to": ["x@y.z"] }))).unwrap();
     let mail = "From: news@example.com\r\nTo: nobody in particular\r\n\r\n";
     let message = only_to.message(mail.into(), 0).unwrap();
     assert_eq!(message.mailbox(), "news@example.com");
@@ -204,7 +204,7 @@ fn what_the_job_says_goes_before_what_the_mail_says() {
 
 #[test]
 fn a_mail_that_makes_no_envelope_is_an_error_that_says_what_to_do() {
-    let job = MailJob::parse(&job(json!({}))).unwrap();
+    let job = MailJob::parse(&job(&json!({}))).unwrap();
     for mail in [
         "Hello",
         "From: a@b.c\r\n\r\n",
@@ -222,7 +222,7 @@ fn a_mail_that_makes_no_envelope_is_an_error_that_says_what_to_do() {
 
 #[test]
 fn a_job_of_a_message_makes_the_same_message() {
-    let first = MailJob::parse(&job(json!({ "tenant": "contoso", "to": ["x@y.z", "a@b.c"] })))
+    let first = MailJob::parse(&job(&json!({ "tenant": "contoso", "to": ["x@y.z", "a@b.c"] })))
         .unwrap()
         .message(MAIL.into(), 1_803_902_400_123)
         .unwrap();
@@ -238,7 +238,7 @@ fn a_job_of_a_message_makes_the_same_message() {
 
 #[test]
 fn a_record_keeps_all_of_a_job_but_its_mail() {
-    let parsed = MailJob::parse(&job(json!({ "tenant": "contoso" }))).unwrap();
+    let parsed = MailJob::parse(&job(&json!({ "tenant": "contoso" }))).unwrap();
     let kept = parsed.without_mime();
     assert_eq!((kept.mime, kept.tenant), (None, parsed.tenant));
 }

@@ -50,16 +50,16 @@ fn failed() -> Record {
     record
 }
 
-fn put_off(reason: DeferralReason, until: u64) -> Result<Delivery, DeliveryError> {
-    Ok(Delivery::Scheduled(Deferral {
+fn put_off(reason: DeferralReason, until: u64) -> Delivery {
+    Delivery::Scheduled(Deferral {
         scheduled_on: time(until),
         reason,
         retry_after: Duration::from_secs(1),
         spread: Duration::ZERO,
-    }))
+    })
 }
 
-fn denied(until: u64) -> Result<Delivery, DeliveryError> {
+fn denied(until: u64) -> Delivery {
     put_off(DeferralReason::Denied(DenialReason::Minute), until)
 }
 
@@ -123,7 +123,7 @@ fn who_held_an_unknown_message_can_still_say_what_came_of_it_and_nobody_else() {
     abandoned.claim("b", NOW + 2 * LEASE, NOW + LEASE).unwrap();
     for came_to in [
         Ok(Delivery::Sent),
-        denied(NOW + LEASE),
+        Ok(denied(NOW + LEASE)),
         Err(DeliveryError::Failed("refused".into())),
     ] {
         let mut record = abandoned.clone();
@@ -139,7 +139,7 @@ fn who_held_an_unknown_message_can_still_say_what_came_of_it_and_nobody_else() {
 fn a_scheduled_message_waits_for_its_time() {
     let mut record = claimed_by("a");
     let at = NOW + 5_000;
-    record.settle("a", &denied(at), NOW).unwrap();
+    record.settle("a", &Ok(denied(at)), NOW).unwrap();
     assert_eq!((record.state, record.due()), (MessageState::Scheduled, Some(at)));
     assert_eq!(
         record.claim("b", at + LEASE, at - 1),
@@ -155,7 +155,7 @@ fn being_denied_is_counted_apart_from_failing() {
     let failure = put_off(DeferralReason::Failure("503".to_owned()), NOW);
     for came_to in [denied(NOW), failure, denied(NOW)] {
         record.claim("a", NOW + LEASE, NOW).unwrap();
-        record.settle("a", &came_to, NOW).unwrap();
+        record.settle("a", &Ok(came_to), NOW).unwrap();
     }
     assert_eq!((record.denials, record.failures), (2, 1));
 }
@@ -179,7 +179,7 @@ fn a_person_decides_on_what_waits_failed_or_is_unknown() {
     use Decision::{Drop, Send, Sent};
     use MessageState::{Failed, Pending, Scheduled};
     let mut scheduled = claimed_by("a");
-    scheduled.settle("a", &denied(NOW + 1), NOW).unwrap();
+    scheduled.settle("a", &Ok(denied(NOW + 1)), NOW).unwrap();
     let mut sent = claimed_by("a");
     sent.settle("a", &Ok(Delivery::Sent), NOW).unwrap();
     let refused = |state| Err(Refusal::State(state));
@@ -259,7 +259,7 @@ fn the_history_keeps_the_last_50_steps() {
     let mut record = record();
     for n in 0..100 {
         record.claim("a", NOW + n + LEASE, NOW + n).unwrap();
-        record.settle("a", &denied(NOW + n), NOW + n).unwrap();
+        record.settle("a", &Ok(denied(NOW + n)), NOW + n).unwrap();
     }
     assert_eq!(record.history.len(), 50);
     assert_eq!(record.history.last().unwrap().at, NOW + 99);

@@ -6,7 +6,7 @@ use super::*;
 
 const WORKERS: usize = 3;
 
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Copy)]
 enum Event {
     /// A worker goes on with what it is about, by a clock that is so far off.
     Worker {
@@ -163,7 +163,7 @@ impl World {
         match answer {
             Answer::Accepted => Ok(Delivery::Sent),
             Answer::AcceptedUnheard | Answer::LostUnheard => Err(DeliveryError::Unknown("?".to_owned())),
-            Answer::Denied => denied(now + 1_000),
+            Answer::Denied => Ok(denied(now + 1_000)),
             Answer::Refused => Err(DeliveryError::Failed("no".to_owned())),
         }
     }
