@@ -137,6 +137,10 @@ impl World {
                     _ => Place::Idle,
                 }
             }
+            // Its mailbox has no budget, so it comes to nothing that could be announced.
+            Place::Claimed(holder) if matches!(answer, Answer::Denied) => {
+                Place::Told(holder, Ok(denied(now + 1_000)))
+            }
             Place::Claimed(holder) => Place::ReadToAnnounce(holder, self.stored.clone()),
             Place::ReadToAnnounce(holder, read) => {
                 let mut record = read.record.clone();
