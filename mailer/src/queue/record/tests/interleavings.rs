@@ -154,7 +154,13 @@ impl World {
             Place::Told(holder, told) => Place::ReadToSettle(holder, told, self.stored.clone()),
             Place::ReadToSettle(holder, told, read) => {
                 let mut record = read.record.clone();
-                match record.settle(&holder, &told, now) {
+                let settled = record.settle(&holder, &told, now);
+                let claimed_by = read.record.claim.as_ref().map(|claim| claim.holder.as_str());
+                assert!(
+                    settled.is_err() || claimed_by == Some(&holder),
+                    "{holder} settled another's"
+                );
+                match settled {
                     Ok(()) if !self.write(&read, record) => Place::Told(holder, told),
                     _ => Place::Idle,
                 }
