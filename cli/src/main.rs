@@ -7,16 +7,20 @@
 //! | `exit` | the exit codes |
 //! | `log`, `terminal`, `words` | where lines go, and how they are worded |
 //! | `interruption` | Ctrl-C and SIGTERM |
+//! | `mail_file` | a mail out of a file |
 //! | `server` | the Redis that is asked by hand, and what to do when it does not answer |
-//! | `send`, `status`, `limits`, `pause`, `simulate` | the subcommands |
+//! | `send`, `enqueue`, `queue`, `status`, `limits`, `pause`, `simulate` | the subcommands |
 
 mod args;
 mod config;
+mod enqueue;
 mod exit;
 mod interruption;
 mod limits;
 mod log;
+mod mail_file;
 mod pause;
+mod queue;
 mod send;
 mod server;
 mod simulate;
@@ -66,6 +70,8 @@ async fn run(
 ) -> Result<Exit, config::ConfigError> {
     match command {
         Command::Send(args) => send::run(args, config, terminal, trouble).await,
+        Command::Enqueue(args) => enqueue::run(args, &config, terminal).await,
+        Command::Queue(args) => queue::run(args, &config, terminal).await,
         Command::Status(args) => status::run(&args, &config, terminal).await,
         Command::Limits(args) => limits::run(&args, &config, terminal).await,
         Command::Pause(args) => pause::pause(&args, &config, terminal).await,

@@ -80,9 +80,7 @@ impl RateLimiterConfig {
             .map_err(|error| ConfigError::RedisUrl {
                 reason: error.to_string(),
             })?;
-        if matches!(client.get_connection_info().addr(), ConnectionAddr::TcpTls { .. }) {
-            provide_cryptography();
-        }
+        provide_cryptography(&client);
         if !(Duration::from_millis(1)..=MAX_DEADLINE).contains(&self.deadline) {
             return Err(ConfigError::Deadline { given: self.deadline });
         }
@@ -115,10 +113,15 @@ impl fmt::Debug for RateLimiterConfig {
     }
 }
 
-/// rustls panics on its first connection if a program brings two implementations and chose none.
-/// One that has been chosen stays.
-fn provide_cryptography() {
-    let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
+/// Chooses rustls's cryptography for the process if this Redis is reached over TLS, unless one was
+/// chosen before.
+///
+/// rustls panics on its first connection if a program brings two implementations and chose none. Whoever
+/// makes connections of their own calls this first.
+pub fn provide_cryptography(client: &redis::Client) {
+    if matches!(client.get_connection_info().addr(), ConnectionAddr::TcpTls { .. }) {
+        let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
+    }
 }
 
 /// A configuration that has been checked.

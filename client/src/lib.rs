@@ -55,7 +55,7 @@ mod settle;
 mod smtp;
 
 pub use cause::FailOpenCause;
-pub use config::{ConfigError, RateLimiterConfig};
+pub use config::{ConfigError, RateLimiterConfig, provide_cryptography};
 pub use counts::Counts;
 pub use decision::{Decision, Denial, DenialReason, FailOpen, Reservation, TooLarge};
 pub use decorator::RateLimitedGraphMailer;

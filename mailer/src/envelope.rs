@@ -18,6 +18,15 @@ use crate::headers::Headers;
 /// # Ok::<_, mailrl_mailer::EnvelopeError>(())
 /// ```
 pub fn envelope_of(mail: &[u8], from: Option<&Address>) -> Result<Envelope, EnvelopeError> {
+    envelope(mail, from, None)
+}
+
+/// As [`envelope_of`], to these recipients, if there are any, whatever the headers say.
+pub(crate) fn envelope(
+    mail: &[u8],
+    from: Option<&Address>,
+    to: Option<Vec<Address>>,
+) -> Result<Envelope, EnvelopeError> {
     if mail.starts_with(b"From ") {
         return Err(EnvelopeError::Mbox);
     }
@@ -30,14 +39,17 @@ pub fn envelope_of(mail: &[u8], from: Option<&Address>) -> Result<Envelope, Enve
         (None, Some(sender)) => address(sender)?,
         (None, None) => return Err(EnvelopeError::NoSender),
     };
-    if let Some(name) = headers.unaddressed.into_iter().next() {
-        return Err(EnvelopeError::NotAnAddress(name));
-    }
-    let recipients = headers
-        .recipients
-        .into_iter()
-        .map(address)
-        .collect::<Result<Vec<_>, _>>()?;
+    let recipients = match to {
+        Some(to) => to,
+        None => match headers.unaddressed.into_iter().next() {
+            Some(name) => return Err(EnvelopeError::NotAnAddress(name)),
+            None => headers
+                .recipients
+                .into_iter()
+                .map(address)
+                .collect::<Result<_, _>>()?,
+        },
+    };
     // The one thing that an envelope cannot do without.
     Envelope::new(Some(sender), recipients).map_err(|_| EnvelopeError::NoRecipient)
 }

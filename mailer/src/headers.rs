@@ -69,6 +69,15 @@ impl Headers {
     }
 }
 
+/// The first `Message-ID`, without its angle brackets.
+pub(crate) fn message_id(mail: &[u8]) -> Option<String> {
+    let parser = MessageParser::new()
+        .header_id(HeaderName::MessageId)
+        .default_header_ignore();
+    let message = parser.parse_headers(mail)?;
+    message.message_id().map(str::to_owned)
+}
+
 fn first_address(header: &Header<'_>) -> Option<String> {
     addresses(header).find_map(|one| one.address.as_deref().map(str::to_owned))
 }

@@ -8,12 +8,15 @@ use bytes::Bytes;
 use lettre::address::Envelope;
 use mailrl_client::Mailbox;
 use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+use crate::headers::message_id;
 
 const LONGEST_ID: usize = 200;
 
 /// What a message is called, wherever it is spoken of: in the queue, in its record, in logs.
 ///
-/// 1 to 200 printable ASCII characters without spaces and colons, and not digits alone, since
+/// 1 to 200 printable ASCII characters without spaces and colons, and no number (nor `NaN`), since
 /// `BullMQ` numbers jobs without a name and takes colons for its own.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
@@ -22,12 +25,24 @@ pub struct MessageId(String);
 /// An id that no message can have.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "{0:?} is no message id: use 1 to {LONGEST_ID} printable ASCII characters, without spaces and colons, and not \
-     digits alone"
+    "{0:?} is no message id: use 1 to {LONGEST_ID} printable ASCII characters, without spaces and colons, and no \
+     number"
 )]
 pub struct MessageIdError(String);
 
 impl MessageId {
+    /// One that no other message has.
+    #[must_use]
+    pub fn random() -> Self {
+        Self(Uuid::new_v4().to_string())
+    }
+
+    /// The mail's own `Message-ID` without its angle brackets, if it has one that can be an id.
+    #[must_use]
+    pub fn of_mail(mail: &[u8]) -> Option<Self> {
+        message_id(mail)?.try_into().ok()
+    }
+
     /// The id as text.
     #[must_use]
     pub fn as_str(&self) -> &str {
@@ -41,13 +56,19 @@ impl TryFrom<String> for MessageId {
     fn try_from(id: String) -> Result<Self, MessageIdError> {
         let fits = (1..=LONGEST_ID).contains(&id.len())
             && id.bytes().all(|byte| byte.is_ascii_graphic() && byte != b':')
-            && !id.bytes().all(|byte| byte.is_ascii_digit());
+            && !is_number(&id);
         if fits {
             Ok(Self(id))
         } else {
             Err(MessageIdError(id))
         }
     }
+}
+
+/// What JavaScript reads as an integer and writes the same: `BullMQ` takes no such job id.
+fn is_number(id: &str) -> bool {
+    let digits = id.strip_prefix('-').unwrap_or(id);
+    id == "NaN" || digits.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 impl FromStr for MessageId {
@@ -114,8 +135,38 @@ mod tests {
         for id in ["a", "4711-b", "<x.1@example.com>", "{a}/b%c", &"x".repeat(200)] {
             assert_eq!(id.parse::<MessageId>().unwrap().as_str(), id);
         }
-        for id in ["", "4711", "a b", "a:b", "a\n", "ä", "a\u{7f}", &"x".repeat(201)] {
+        for id in [
+            "",
+            "-",
+            "4711",
+            "-5",
+            "NaN",
+            "a b",
+            "a:b",
+            "a\n",
+            "ä",
+            "a\u{7f}",
+            &"x".repeat(201),
+        ] {
             assert!(id.parse::<MessageId>().is_err(), "{id:?}");
+        }
+    }
+
+    #[test]
+    fn a_mails_own_message_id_is_an_id_if_it_can_be() {
+        let of = |header: &str| {
+            let mail = format!("From: a@b.c\r\n{header}To: x@y.z\r\n\r\nMessage-ID: <body@b.c>\r\n");
+            MessageId::of_mail(mail.as_bytes()).map(String::from)
+        };
+        assert_eq!(of("Message-ID: <1.x@b.c>\r\n").as_deref(), Some("1.x@b.c"));
+        assert_eq!(of("message-id:\r\n <1.x@b.c>\r\n").as_deref(), Some("1.x@b.c"));
+        for none in [
+            "",
+            "Message-ID:\r\n",
+            "Message-ID: <4711>\r\n",
+            "Message-ID: <[::1]@b.c>\r\n",
+        ] {
+            assert_eq!(of(none), None, "{none:?}");
         }
     }
 

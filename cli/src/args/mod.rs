@@ -5,6 +5,7 @@
 )]
 
 mod operate;
+mod queue;
 mod simulate;
 mod values;
 
@@ -16,6 +17,7 @@ use lettre::Address;
 
 use crate::exit;
 pub use operate::{Limits, Pause, Resume};
+pub use queue::{Enqueue, List, Queue, QueueCommand, QueuePlace, Show};
 pub use simulate::{Simulate, Window};
 
 const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), " (", env!("MAILRL_COMMIT"), ")");
@@ -79,6 +81,8 @@ pub struct Args {
 #[derive(Subcommand)]
 pub enum Command {
     Send(Send),
+    Enqueue(Enqueue),
+    Queue(Queue),
     Status(Status),
     Limits(Limits),
     Pause(Pause),

@@ -1,5 +1,7 @@
 //! What holds after flags, environment and file.
 
+mod queue;
+
 use std::path::{Path, PathBuf};
 
 use mailrl_client::{Limits, MailRateLimiter, Mailbox};
@@ -33,6 +35,12 @@ pub enum ConfigError {
     Account(AccountError),
     #[error(transparent)]
     Graph(#[from] GraphConfigError),
+    #[error(
+        "no store of mails: set url in [store] of the configuration file, MAILRL_STORE or --store to file:///folder, s3://bucket/prefix or az://container/prefix"
+    )]
+    NoStore,
+    #[error("--id names one message: give one file with it")]
+    IdOfMany,
     #[error("signals cannot be listened to: {0}")]
     Signals(#[source] std::io::Error),
 }

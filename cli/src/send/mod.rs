@@ -2,11 +2,9 @@
 //!
 //! | file | subject |
 //! | --- | --- |
-//! | `mail_file` | a mail out of a file |
 //! | `report` | what became of each file |
 //! | `wait` | waiting for a mail's turn |
 
-mod mail_file;
 mod report;
 mod wait;
 
@@ -21,8 +19,8 @@ use crate::config::{Config, ConfigError};
 use crate::exit::Exit;
 use crate::interruption::Interruption;
 use crate::log::{RedisTrouble, Trouble};
+use crate::mail_file::{Mail, MailFileError, Source};
 use crate::terminal::Terminal;
-use mail_file::{Mail, MailFileError, Source};
 use report::{Cost, Outcome, Report, Tally};
 use wait::wait_for;
 

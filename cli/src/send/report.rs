@@ -8,9 +8,9 @@ use mailrl_client::{DenialReason, MailRateLimitExceeded, Mailbox, RateLimitedErr
 use mailrl_mailer::GraphError;
 use serde::Serialize;
 
-use super::mail_file::MailFileError;
 use crate::exit::Exit;
 use crate::log::Trouble;
+use crate::mail_file::MailFileError;
 use crate::words::{after, clock, counted, one_line, rfc3339, spoken};
 
 /// What became of one file.

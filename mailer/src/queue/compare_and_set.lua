@@ -5,7 +5,22 @@
 --      4 when it is due, empty if it has ended; 5 when it failed, empty if it did not
 --      6 for how many ms it is kept from now on, empty for ever; 7 failures before this time are forgotten
 -- Returns the new version, or 0 if somebody else was faster.
-local version = tonumber(redis.call('HGET', KEYS[1], 'version') or 0)
+
+-- What goes wrong must do so before the first write: a script is not rolled back. These two fail if
+-- another type stands there.
+redis.call('ZCARD', KEYS[2])
+redis.call('ZCARD', KEYS[3])
+local version = redis.call('HGET', KEYS[1], 'version')
+if not version then
+  if redis.call('EXISTS', KEYS[1]) == 1 then
+    return redis.error_reply('BADRECORD the hash ' .. KEYS[1] .. ' has no version')
+  end
+  version = 0
+end
+version = tonumber(version)
+if not version then
+  return redis.error_reply('BADRECORD the version in ' .. KEYS[1] .. ' is no number')
+end
 if version ~= tonumber(ARGV[1]) then
   return 0
 end

@@ -5,14 +5,19 @@
 //! message; the message's [`Record`] is claimed before the mail is handed over and settled after
 //! it, each time by compare-and-set.
 
+mod decide;
 mod job;
+mod jobs;
+mod outbox;
 mod record;
 mod records;
 mod store;
 
-pub use job::MailJob;
+pub use decide::{DecideError, Decided};
+pub use job::{JobError, MailJob};
+pub use outbox::{Enqueued, Entry, Filter, QueueError, QueueOptions, SendQueue};
 pub use record::{Claim, Claimable, Decision, Record, Refusal, Step};
-pub use records::{KEPT, Records, RecordsError, Versioned};
+pub use records::{KEPT, Listed, Page, Records, RecordsError, Versioned};
 pub use store::{MailStore, StoreError};
 
 /// The queue's name.

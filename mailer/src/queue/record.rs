@@ -106,6 +106,16 @@ pub enum Claimable {
     Abandoned,
 }
 
+/// Whether a message that is being sent still is.
+enum Hold {
+    /// It is.
+    By { until: u64 },
+    /// Not any more, and it was not handed over.
+    Unsent,
+    /// Not any more, and it may have been handed over.
+    MaybeSent,
+}
+
 /// What a person decides about a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Decision {
@@ -147,18 +157,16 @@ impl Record {
                     return Err(Refusal::NotYet { scheduled_on });
                 }
             }
-            MessageState::Sending => {
-                if let Some(claim) = &self.claim {
-                    if now < claim.until {
-                        return Err(Refusal::Held { until: claim.until });
-                    }
-                    if claim.announced {
-                        let reason = "the worker that sent it ended without a word";
-                        self.enter(MessageState::Unknown, Some(reason.to_owned()), now);
-                        return Ok(Claimable::Abandoned);
-                    }
+            MessageState::Sending => match self.hold(now) {
+                Hold::By { until } => return Err(Refusal::Held { until }),
+                Hold::Unsent => {}
+                Hold::MaybeSent => {
+                    // The claim stays, so that who holds it can still say what came of the mail.
+                    let reason = "the worker that sent it ended without a word";
+                    self.enter(MessageState::Unknown, Some(reason.to_owned()), now);
+                    return Ok(Claimable::Abandoned);
                 }
-            }
+            },
             MessageState::Sent | MessageState::Failed | MessageState::Unknown => {
                 return Err(Refusal::State(self.state));
             }
@@ -172,7 +180,8 @@ impl Record {
         Ok(Claimable::Claimed)
     }
 
-    /// Writes down that from now on the mail may be out.
+    /// Writes down that from now on the mail may be out. Who claimed it hands the mail over once at most
+    /// for a claim; a second call is a repetition of the first, whose answer was lost.
     pub fn announce(&mut self, holder: &str, until: u64) -> Result<(), Refusal> {
         let claim = self.claim.as_mut().filter(|claim| claim.holder == holder);
         match claim {
@@ -202,28 +211,39 @@ impl Record {
             Ok(Delivery::Sent) => self.enter(MessageState::Sent, None, now),
             Ok(Delivery::Scheduled(deferral)) => {
                 match deferral.reason {
-                    DeferralReason::Denied(_) => self.denials += 1,
-                    DeferralReason::Failure(_) => self.failures += 1,
+                    DeferralReason::Denied(_) => self.denials = self.denials.saturating_add(1),
+                    DeferralReason::Failure(_) => self.failures = self.failures.saturating_add(1),
                 }
                 self.enter(MessageState::Scheduled, Some(deferral.reason.to_string()), now);
                 self.scheduled_on = Some(ms(deferral.scheduled_on));
             }
             Err(DeliveryError::Failed(reason)) => self.enter(MessageState::Failed, Some(reason.clone()), now),
             Err(DeliveryError::Unknown(reason)) => {
-                self.enter(MessageState::Unknown, Some(reason.clone()), now)
+                self.enter(MessageState::Unknown, Some(reason.clone()), now);
             }
         }
         Ok(())
     }
 
-    /// Does what a person decided. A message that somebody is sending cannot be decided on.
+    /// Does what a person decided. While somebody sends the message nothing can be decided; whoever was
+    /// said to send it past the end of the claim has died.
+    ///
+    /// What was sent stays sent, and what has failed can be sent after all but needs no dropping.
     pub fn decide(&mut self, decision: Decision, by: &str, now: u64) -> Result<(), Refusal> {
-        use MessageState::{Failed, Pending, Scheduled, Sent, Unknown};
-        let to = match (decision, self.state) {
+        use MessageState::{Failed, Pending, Scheduled, Sending, Sent, Unknown};
+        let from = match self.state {
+            Sending => match self.hold(now) {
+                Hold::By { until } => return Err(Refusal::Held { until }),
+                Hold::Unsent => Pending,
+                Hold::MaybeSent => Unknown,
+            },
+            state => state,
+        };
+        let to = match (decision, from) {
             (Decision::Sent, Unknown) => Sent,
             (Decision::Send, Unknown | Failed | Scheduled | Pending) => Pending,
             (Decision::Drop, Unknown | Scheduled | Pending) => Failed,
-            (_, state) => return Err(Refusal::State(state)),
+            _ => return Err(Refusal::State(self.state)),
         };
         self.claim = None;
         if to == Pending {
@@ -240,14 +260,24 @@ impl Record {
         Ok(())
     }
 
+    /// What a message that is being sent comes to at this time.
+    fn hold(&self, now: u64) -> Hold {
+        match &self.claim {
+            Some(claim) if now < claim.until => Hold::By { until: claim.until },
+            Some(claim) if !claim.announced => Hold::Unsent,
+            // Without a claim nobody can say that it was not sent.
+            _ => Hold::MaybeSent,
+        }
+    }
+
     /// When something should have happened to the message: past that it needs looking after. `None`
     /// if nothing is to happen by itself.
     #[must_use]
     pub fn due(&self) -> Option<u64> {
         match self.state {
-            MessageState::Pending => self.history.last().map(|step| step.at),
+            MessageState::Pending => Some(self.history.last().map_or(self.created_at, |step| step.at)),
             MessageState::Scheduled => self.scheduled_on,
-            MessageState::Sending => self.claim.as_ref().map(|claim| claim.until),
+            MessageState::Sending => Some(self.claim.as_ref().map_or(0, |claim| claim.until)),
             MessageState::Sent | MessageState::Failed | MessageState::Unknown => None,
         }
     }
@@ -266,3 +296,6 @@ impl Record {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,74 @@
+//! The jobs in `BullMQ`: what wakes a worker up.
+
+use std::time::Duration;
+
+use bullmq::options::{QueueOptions, RedisConnectionOptions};
+use bullmq::types::{BackoffStrategy, KeepJobs, RemoveOnFinish};
+use bullmq::{JobOptions, Queue};
+use serde_json::Value;
+
+use super::job::MailJob;
+use super::{KEPT, QUEUE};
+
+/// The name of each job; workers do not look at it.
+const NAME: &str = "send";
+/// How often `BullMQ` itself runs a job again that ended in an error. What concerns the mail never does;
+/// this is for a Redis or a store that was away for a moment.
+const ATTEMPTS: u32 = 10;
+const FIRST_BACKOFF_MS: u64 = 1_000;
+/// Ended jobs are kept to be looked at; what counts is in the records.
+const COMPLETED_KEPT: Duration = Duration::from_hours(1);
+const COMPLETED_KEPT_AT_MOST: usize = 1_000;
+/// How long Redis may take, which the connection of `BullMQ` itself does not bound.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// The jobs of the queue; cheap to clone.
+#[derive(Clone)]
+pub(super) struct Jobs(Queue);
+
+impl Jobs {
+    pub(super) async fn connect(redis_url: &str, prefix: &str) -> Result<Self, bullmq::Error> {
+        let options = QueueOptions::new()
+            .connection(RedisConnectionOptions::new().url(redis_url))
+            .prefix(prefix);
+        within(Queue::with_options(QUEUE, options)).await.map(Self)
+    }
+
+    /// Adds a job that is due now; one of the same id is left as it is.
+    pub(super) async fn add(&self, job: &MailJob) -> Result<(), bullmq::Error> {
+        let options = JobOptions::new()
+            .job_id(job.message_id.as_str())
+            .attempts(ATTEMPTS)
+            .backoff(BackoffStrategy::Exponential(FIRST_BACKOFF_MS))
+            .remove_on_complete(keep(COMPLETED_KEPT, Some(COMPLETED_KEPT_AT_MOST)))
+            .remove_on_fail(keep(KEPT, None));
+        within(async { self.0.add(NAME, job).options(options).await })
+            .await
+            .map(|_| ())
+    }
+
+    /// Removes a job; false if a worker is at it right now.
+    pub(super) async fn remove(&self, job_id: &str) -> Result<bool, bullmq::Error> {
+        within(self.0.remove(job_id)).await
+    }
+
+    /// What a job says, if it is still there.
+    pub(super) async fn data(&self, job_id: &str) -> Result<Option<Value>, bullmq::Error> {
+        let job = within(self.0.get_job(job_id)).await?;
+        Ok(job.map(|job| job.data().clone()))
+    }
+}
+
+/// The crate's documentation says ms, but its scripts count an age in seconds.
+fn keep(age: Duration, count: Option<usize>) -> RemoveOnFinish {
+    RemoveOnFinish::Options(KeepJobs {
+        age: Some(age.as_secs()),
+        count,
+        limit: None,
+    })
+}
+
+async fn within<T>(work: impl Future<Output = Result<T, bullmq::Error>>) -> Result<T, bullmq::Error> {
+    let late = |_| bullmq::Error::Redis(std::io::Error::from(std::io::ErrorKind::TimedOut).into());
+    tokio::time::timeout(PATIENCE, work).await.map_err(late)?
+}
