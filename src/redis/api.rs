@@ -31,6 +31,7 @@ type ServerInfo = *mut raw::RedisModuleServerInfoData;
 functions! {
     milliseconds = RedisModule_Milliseconds: unsafe extern "C" fn() -> raw::mstime_t;
     log = RedisModule_Log: unsafe extern "C" fn(Ctx, Text, Text, ...);
+    create_string = RedisModule_CreateString: unsafe extern "C" fn(Ctx, Text, usize) -> String_;
     string_ptr_len = RedisModule_StringPtrLen: unsafe extern "C" fn(*const raw::RedisModuleString, *mut usize) -> Text;
 
     open_key = RedisModule_OpenKey: unsafe extern "C" fn(Ctx, String_, c_int) -> Key;
