@@ -41,10 +41,12 @@ pub fn reserve(
         return Ok(used.answer(verdict, &limits, Changes::none()));
     }
     let mut changes = Changes::none();
-    parts.log.drop_closed(now_ms);
-    if parts.log.needs_room(now_ms) {
-        make_room(value, now_ms, &mut changes)?;
-        parts = Parts::of(value.bytes())?;
+    if !parts.log.is_short(now_ms) {
+        parts.log.drop_closed(now_ms);
+        if parts.log.needs_room(now_ms) {
+            make_room(value, now_ms, &mut changes)?;
+            parts = Parts::of(value.bytes())?;
+        }
     }
     if config.pacing {
         note_allowed(&mut parts, &limits, request, now_ms);
