@@ -205,7 +205,7 @@ impl Log<'_> {
 
     /// Moves the recent ones, all of them open, to the older ones; there is room.
     fn move_on(&mut self, offsets: Offsets, changes: &mut Changes) {
-        let mut moved: Vec<Entry> = self.recent().map(|(_, entry)| *entry).collect();
+        let mut moved = self.recent_places().map(|entry| *entry);
         let next = self.head.next_seq.get();
         moved.sort_unstable_by_key(|entry| std::cmp::Reverse(next.wrapping_sub(entry.seq.get())));
         for entry in moved {

@@ -49,6 +49,7 @@ functions! {
     reply_with_map = RedisModule_ReplyWithMap: unsafe extern "C" fn(Ctx, std::os::raw::c_long) -> c_int;
     reply_with_integer = RedisModule_ReplyWithLongLong: unsafe extern "C" fn(Ctx, c_longlong) -> c_int;
     reply_with_bulk = RedisModule_ReplyWithStringBuffer: unsafe extern "C" fn(Ctx, Text, usize) -> c_int;
+    reply_with_empty = RedisModule_ReplyWithEmptyString: unsafe extern "C" fn(Ctx) -> c_int;
     reply_with_null = RedisModule_ReplyWithNull: unsafe extern "C" fn(Ctx) -> c_int;
     reply_with_error = RedisModule_ReplyWithError: unsafe extern "C" fn(Ctx, Text) -> c_int;
 

@@ -109,6 +109,12 @@ impl Context<'_> {
         unsafe { (self.api.reply_with_bulk)(self.raw, text.as_ptr().cast(), text.len()) };
     }
 
+    /// Replies an empty string.
+    pub fn reply_empty(self) {
+        // SAFETY: as above.
+        unsafe { (self.api.reply_with_empty)(self.raw) };
+    }
+
     /// Replies nil.
     pub fn reply_null(self) {
         // SAFETY: as above.
