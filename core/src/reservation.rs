@@ -176,8 +176,7 @@ impl Log<'_> {
     /// The nearest recent place for a new one.
     fn free_recent(&self, now_ms: u64) -> Option<usize> {
         let mut places = self.recent_places().into_iter().enumerate();
-        let free = places.find(|(place, entry)| self.head.recent & bit(*place) == 0 || !entry.is_open(now_ms));
-        free.map(|(place, _)| place)
+        places.position(|(place, entry)| self.head.recent & bit(place) == 0 || !entry.is_open(now_ms))
     }
 
     /// The recent places, taken or not, the nearest to the hot part first.

@@ -26,10 +26,10 @@ pub fn reserve(
     request: &Request,
     now_ms: u64,
 ) -> Result<Answer, BadState> {
-    if value.bytes().is_empty() {
-        return Ok(reserve_first(value, config, request, now_ms));
-    }
     let now = Now::of(config.kind, now_ms);
+    if value.bytes().is_empty() {
+        return Ok(reserve_first(value, config, request, now));
+    }
     let mut parts = Parts::of(value.bytes())?;
     if !is_settled(&parts, config.kind, now) {
         settle(value, config.kind, now_ms)?;
@@ -58,7 +58,7 @@ pub fn reserve(
 }
 
 /// A mailbox without a value has its whole budget.
-fn reserve_first(value: &mut impl Value, config: &Config, request: &Request, now_ms: u64) -> Answer {
+fn reserve_first(value: &mut impl Value, config: &Config, request: &Request, now: Now) -> Answer {
     let limits = InForce::of(config, &request.wish, request.lane, None);
     let used = Used { minute: 0, day: 0 };
     if request.recipients > limits.per_day {
@@ -72,9 +72,9 @@ fn reserve_first(value: &mut impl Value, config: &Config, request: &Request, now
     }
     clear(value, config.kind, 0);
     let id = match Parts::of(value.bytes()) {
-        Ok(mut parts) => count(&mut parts, request, Now::of(config.kind, now_ms), &mut Changes::Whole),
+        Ok(mut parts) => count(&mut parts, request, now, &mut Changes::Whole),
         // Not reached: `clear` has just made it.
-        Err(_) => ReservationId { ms: now_ms, seq: 0 },
+        Err(_) => ReservationId { ms: now.ms, seq: 0 },
     };
     used.and(request.recipients)
         .answer(Verdict::Allowed(id), &limits, Changes::Whole)
