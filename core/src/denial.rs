@@ -5,6 +5,7 @@ use crate::limits::{Config, InForce};
 use crate::turns::{Pace, Wait};
 use crate::used::Used;
 use crate::verdict::{CONCURRENT_HINT_MS, MOST_RETRY_AFTER_MS, OVERRIDE_WAIT_MS, Reason, Request, Verdict};
+use crate::window::Now;
 
 /// Why the call cannot be allowed, if so. Changes nothing but the queue that it takes a turn in.
 pub(crate) fn denial(
@@ -13,7 +14,7 @@ pub(crate) fn denial(
     limits: &InForce,
     request: &Request,
     used: Used,
-    now_ms: u64,
+    now: Now,
 ) -> Option<Verdict> {
     if request.recipients > limits.per_day {
         let only_the_operator = request.recipients <= limits.per_day_without_override;
@@ -28,13 +29,13 @@ pub(crate) fn denial(
             }
         });
     }
-    if let Some((reason, opens_at)) = longest_wait(parts, limits, request, used, now_ms) {
+    if let Some((reason, opens_at)) = longest_wait(parts, limits, request, used, now) {
         let at = if config.pacing {
-            turn(parts, limits, request, reason, opens_at, now_ms)
+            turn(parts, limits, request, reason, opens_at, now.ms)
         } else {
             opens_at
         };
-        let retry_after_ms = at.saturating_sub(now_ms).clamp(1, MOST_RETRY_AFTER_MS);
+        let retry_after_ms = at.saturating_sub(now.ms).clamp(1, MOST_RETRY_AFTER_MS);
         return Some(Verdict::Denied {
             reason,
             retry_after_ms,
@@ -42,7 +43,7 @@ pub(crate) fn denial(
     }
     let places = usize::try_from(limits.concurrent?).unwrap_or(usize::MAX);
     // Counts those whose lease is over only where it makes a difference.
-    let is_taken = parts.log.not_closed() >= places && parts.log.open(now_ms) >= places;
+    let is_taken = parts.log.not_closed() >= places && parts.log.open(now.ms) >= places;
     is_taken.then_some(Verdict::Denied {
         reason: Reason::Concurrent,
         retry_after_ms: CONCURRENT_HINT_MS,
@@ -55,7 +56,7 @@ fn longest_wait(
     limits: &InForce,
     request: &Request,
     used: Used,
-    now_ms: u64,
+    now: Now,
 ) -> Option<(Reason, u64)> {
     let mut longest = None;
     let mut wait = |reason, until: u64| {
@@ -64,18 +65,17 @@ fn longest_wait(
         }
     };
     if used.minute >= limits.per_minute {
-        let now = parts.minute.shape.slot_of(now_ms);
-        wait(Reason::Minute, parts.minute.opens_at(now, limits.per_minute, 1));
+        let opens_at = parts.minute.opens_at(now.minute_slot, limits.per_minute, 1);
+        wait(Reason::Minute, opens_at);
     }
     if limits.per_day.saturating_sub(used.day) < request.recipients {
-        let now = parts.day.shape.slot_of(now_ms);
-        wait(
-            Reason::Day,
-            parts.day.opens_at(now, limits.per_day, request.recipients),
-        );
+        let opens_at = parts
+            .day
+            .opens_at(now.day_slot, limits.per_day, request.recipients);
+        wait(Reason::Day, opens_at);
     }
     let paused_until = parts.header.paused_until.get();
-    if paused_until > now_ms {
+    if paused_until > now.ms {
         wait(Reason::Paused, paused_until);
     }
     longest

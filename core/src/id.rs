@@ -30,7 +30,7 @@ impl ReservationId {
     }
 
     /// Gives the id as text. As [`fmt::Display`], but without an allocation or the formatter's cost.
-    pub fn write(self, text: &mut IdText) -> &str {
+    pub fn write(self, text: &mut IdText) -> &[u8] {
         let IdText { bytes, ms, seq } = text;
         let mut len = 0_usize;
         for part in [ms.format(self.ms), "-", seq.format(self.seq)] {
@@ -40,10 +40,7 @@ impl ReservationId {
                 len = end;
             }
         }
-        bytes
-            .get(..len)
-            .and_then(|text| std::str::from_utf8(text).ok())
-            .unwrap_or_default()
+        bytes.get(..len).unwrap_or_default()
     }
 }
 

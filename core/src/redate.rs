@@ -8,7 +8,7 @@ use crate::error::BadState;
 use crate::layout::{Parts, clear};
 use crate::pause::MOST_PAUSE_MS;
 use crate::value::Value;
-use crate::window::{Shape, Window, WindowKind};
+use crate::window::{Now, Shape, Window, WindowKind};
 
 /// The slot of a share that no window counts any more: long past, so that none covers it.
 const GONE: u32 = 0;
@@ -19,7 +19,7 @@ const GONE: u32 = 0;
 /// the value, and the next write replicates all of it.
 pub(crate) fn settle(value: &mut impl Value, kind: WindowKind, now_ms: u64) -> Result<(), BadState> {
     let mut parts = Parts::of(value.bytes())?;
-    let is_ahead = lies_ahead(&parts, now_ms);
+    let is_ahead = lies_ahead(&parts, Now::of(parts.kind, now_ms));
     if !is_ahead && parts.kind == kind {
         return Ok(());
     }
@@ -33,13 +33,17 @@ pub(crate) fn settle(value: &mut impl Value, kind: WindowKind, now_ms: u64) -> R
     Ok(())
 }
 
+/// Whether there is nothing to [`settle`]; `now` is of the window kind that is configured.
+pub(crate) fn is_settled(parts: &Parts<'_>, kind: WindowKind, now: Now) -> bool {
+    parts.kind == kind && !lies_ahead(parts, now)
+}
+
 /// Whether something was written at a later time than now, or could only have been.
-fn lies_ahead(parts: &Parts<'_>, now_ms: u64) -> bool {
-    let counts_later = |window: &Window<'_>| window.head.slot.get() > window.shape.slot_of(now_ms);
-    now_ms < parts.clock.get()
-        || counts_later(&parts.minute)
-        || counts_later(&parts.day)
-        || parts.header.paused_until.get() > latest_pause(now_ms)
+fn lies_ahead(parts: &Parts<'_>, now: Now) -> bool {
+    now.ms < parts.clock.get()
+        || now.minute_slot < parts.minute.head.slot.get()
+        || now.day_slot < parts.day.head.slot.get()
+        || parts.header.paused_until.get() > latest_pause(now.ms)
 }
 
 fn latest_pause(now_ms: u64) -> u64 {

@@ -34,6 +34,11 @@ impl Entry {
 }
 
 impl Log<'_> {
+    /// Whether a new one stands beside the hot part, as all others do: there is nothing to look after.
+    pub fn is_short(&self, now_ms: u64) -> bool {
+        self.older.is_empty() && self.free_recent(now_ms).is_some()
+    }
+
     /// Whether a new one needs more places than there are.
     pub fn is_full(&self, now_ms: u64) -> bool {
         let free = self.older.len().saturating_sub(self.head.taken.get().into());
@@ -164,14 +169,20 @@ impl Log<'_> {
 
     /// The recent ones that are not closed, with their places: the nearest to the hot part first.
     fn recent(&self) -> impl Iterator<Item = (usize, &Entry)> {
-        let places = self.before.iter().rev().chain(self.after.iter()).enumerate();
+        let places = self.recent_places().into_iter().enumerate();
         places.filter(|&(place, _)| self.head.recent & bit(place) != 0)
     }
 
     /// The nearest recent place for a new one.
     fn free_recent(&self, now_ms: u64) -> Option<usize> {
-        let open = self.open_recent(now_ms);
-        (0..RECENT).find(|&place| open & bit(place) == 0)
+        let mut places = self.recent_places().into_iter().enumerate();
+        places.position(|(place, entry)| self.head.recent & bit(place) == 0 || !entry.is_open(now_ms))
+    }
+
+    /// The recent places, taken or not, the nearest to the hot part first.
+    fn recent_places(&self) -> [&Entry; RECENT] {
+        let ([second, first], [third, fourth]) = (&*self.before, &*self.after);
+        [first, second, third, fourth]
     }
 
     /// The bits of the recent places that hold an open one.
@@ -181,20 +192,19 @@ impl Log<'_> {
     }
 
     fn get_mut(&mut self, place: usize) -> Option<&mut Entry> {
-        match place.checked_sub(RECENT) {
-            Some(older) => self.older.get_mut(older),
-            None => self
-                .before
-                .iter_mut()
-                .rev()
-                .chain(self.after.iter_mut())
-                .nth(place),
+        let ([second, first], [third, fourth]) = (&mut *self.before, &mut *self.after);
+        match place {
+            0 => Some(first),
+            1 => Some(second),
+            2 => Some(third),
+            3 => Some(fourth),
+            _ => self.older.get_mut(place.checked_sub(RECENT)?),
         }
     }
 
     /// Moves the recent ones, all of them open, to the older ones; there is room.
     fn move_on(&mut self, offsets: Offsets, changes: &mut Changes) {
-        let mut moved: Vec<Entry> = self.recent().map(|(_, entry)| *entry).collect();
+        let mut moved = self.recent_places().map(|entry| *entry);
         let next = self.head.next_seq.get();
         moved.sort_unstable_by_key(|entry| std::cmp::Reverse(next.wrapping_sub(entry.seq.get())));
         for entry in moved {

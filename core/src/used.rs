@@ -4,6 +4,7 @@ use crate::changes::Changes;
 use crate::layout::Parts;
 use crate::limits::InForce;
 use crate::verdict::{Answer, Verdict};
+use crate::window::Now;
 
 /// Messages in the minute, recipients in the day.
 #[derive(Debug, Clone, Copy)]
@@ -13,10 +14,10 @@ pub(crate) struct Used {
 }
 
 impl Used {
-    pub fn of(parts: &Parts<'_>, now_ms: u64) -> Self {
+    pub fn of(parts: &Parts<'_>, now: Now) -> Self {
         Self {
-            minute: parts.minute.used(parts.minute.shape.slot_of(now_ms)),
-            day: parts.day.used(parts.day.shape.slot_of(now_ms)),
+            minute: parts.minute.used(now.minute_slot),
+            day: parts.day.used(now.day_slot),
         }
     }
 

@@ -65,6 +65,29 @@ impl WindowKind {
     }
 }
 
+/// A time, and the slot of each window that it lies in.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Now {
+    pub ms: u64,
+    pub minute_slot: u32,
+    pub day_slot: u32,
+}
+
+impl Now {
+    pub fn of(kind: WindowKind, ms: u64) -> Self {
+        let at = |minute: Shape, day: Shape| Self {
+            ms,
+            minute_slot: minute.slot_of(ms),
+            day_slot: day.slot_of(ms),
+        };
+        // An arm for each kind: the compiler knows the lengths and need not divide.
+        match kind {
+            WindowKind::Calendar => at(WindowKind::Calendar.minute(), WindowKind::Calendar.day()),
+            WindowKind::Rolling => at(WindowKind::Rolling.minute(), WindowKind::Rolling.day()),
+        }
+    }
+}
+
 /// The length of a window's slots and their number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Shape {

@@ -165,7 +165,10 @@ fn an_id_is_two_decimal_numbers() {
         ms: u64::MAX,
         seq: u32::MAX,
     };
-    assert_eq!(longest.write(&mut IdText::default()), longest.to_string());
+    assert_eq!(
+        longest.write(&mut IdText::default()),
+        longest.to_string().as_bytes()
+    );
     let bad: [&[u8]; 9] = [
         b"",
         b"-",

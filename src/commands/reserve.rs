@@ -94,7 +94,7 @@ fn reply(context: Context<'_>, answer: &Answer) {
     context.reply_integer(answer.day_left.into());
     match answer.verdict {
         Verdict::Allowed(id) => context.reply_bulk(id.write(&mut IdText::default())),
-        _ => context.reply_bulk(""),
+        _ => context.reply_empty(),
     }
 }
 

@@ -31,6 +31,7 @@ type ServerInfo = *mut raw::RedisModuleServerInfoData;
 functions! {
     milliseconds = RedisModule_Milliseconds: unsafe extern "C" fn() -> raw::mstime_t;
     log = RedisModule_Log: unsafe extern "C" fn(Ctx, Text, Text, ...);
+    create_string = RedisModule_CreateString: unsafe extern "C" fn(Ctx, Text, usize) -> String_;
     string_ptr_len = RedisModule_StringPtrLen: unsafe extern "C" fn(*const raw::RedisModuleString, *mut usize) -> Text;
 
     open_key = RedisModule_OpenKey: unsafe extern "C" fn(Ctx, String_, c_int) -> Key;
@@ -48,6 +49,7 @@ functions! {
     reply_with_map = RedisModule_ReplyWithMap: unsafe extern "C" fn(Ctx, std::os::raw::c_long) -> c_int;
     reply_with_integer = RedisModule_ReplyWithLongLong: unsafe extern "C" fn(Ctx, c_longlong) -> c_int;
     reply_with_bulk = RedisModule_ReplyWithStringBuffer: unsafe extern "C" fn(Ctx, Text, usize) -> c_int;
+    reply_with_empty = RedisModule_ReplyWithEmptyString: unsafe extern "C" fn(Ctx) -> c_int;
     reply_with_null = RedisModule_ReplyWithNull: unsafe extern "C" fn(Ctx) -> c_int;
     reply_with_error = RedisModule_ReplyWithError: unsafe extern "C" fn(Ctx, Text) -> c_int;
 

@@ -103,9 +103,16 @@ impl Context<'_> {
     }
 
     /// Replies a string.
-    pub fn reply_bulk(self, text: &str) {
+    pub fn reply_bulk(self, text: impl AsRef<[u8]>) {
+        let text = text.as_ref();
         // SAFETY: as above; the server copies the bytes.
         unsafe { (self.api.reply_with_bulk)(self.raw, text.as_ptr().cast(), text.len()) };
+    }
+
+    /// Replies an empty string.
+    pub fn reply_empty(self) {
+        // SAFETY: as above.
+        unsafe { (self.api.reply_with_empty)(self.raw) };
     }
 
     /// Replies nil.

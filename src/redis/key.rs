@@ -9,6 +9,7 @@ use redis_module::raw;
 
 use super::api::Api;
 use super::context::{Context, KeyName};
+use super::offset;
 
 /// Why a key's value cannot be used.
 pub enum KeyError {
@@ -156,19 +157,18 @@ impl<'a> Key<'a> {
         if len == 0 {
             return;
         }
-        let offset = c_longlong::try_from(start).unwrap_or(c_longlong::MAX);
-        // SAFETY: start + len is at most the string's length; formats as above.
+        let (context, command, name) = (self.context.raw, c"SETRANGE".as_ptr(), self.name.raw);
+        // SAFETY: start + len is at most the string's length; formats as above. An offset's text is
+        // a string of the server's that lives on.
         unsafe {
-            (self.api().replicate)(
-                self.context.raw,
-                c"SETRANGE".as_ptr(),
-                c"slb".as_ptr(),
-                self.name.raw,
-                offset,
-                self.bytes.add(start).cast_const(),
-                len,
-            )
-        };
+            let bytes = self.bytes.add(start).cast_const();
+            if let Some(offset) = offset::text(self.api(), start) {
+                (self.api().replicate)(context, command, c"ssb".as_ptr(), name, offset, bytes, len);
+            } else {
+                let offset = c_longlong::try_from(start).unwrap_or(c_longlong::MAX);
+                (self.api().replicate)(context, command, c"slb".as_ptr(), name, offset, bytes, len);
+            }
+        }
     }
 
     fn replicate_expiry(&self, expiry: Expiry) {

@@ -5,6 +5,7 @@
 //! | [`api`] | the server's functions, taken once at load |
 //! | [`context`] | a command's arguments, clock, replies and log |
 //! | [`key`] | one key's string, its expiry, and what of it is replicated |
+//! | [`offset`] | where a replicated range begins, as the server's strings |
 //! | [`command`] | registering commands, with their documentation |
 //! | [`config`] | registering configuration |
 //! | [`info`] | fields of `INFO` |
@@ -15,6 +16,7 @@ pub mod config;
 pub mod context;
 pub mod info;
 pub mod key;
+mod offset;
 
 use std::os::raw::c_int;
 
