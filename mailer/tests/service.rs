@@ -188,7 +188,7 @@ async fn a_message_past_its_age_limit_is_not_sent() {
         "it waited too long: it is 48.0 h old, and the age limit is 48 h"
     );
     assert_eq!(mailer.sends.load(Ordering::Relaxed), 0);
-    message.created_at += Duration::from_secs(60);
+    message.created_at += Duration::from_mins(1);
     assert_eq!(service.send(&message).await, Ok(Delivery::Sent));
 }
 
@@ -246,7 +246,7 @@ async fn two_hundred_that_are_denied_at_one_instant_come_back_spread_over_30_s()
     // A machine that is busy with other tests is not what is tested here.
     let config = RateLimiterConfig::new(redis.url()).deadline(Duration::from_secs(5));
     let limiter = MailRateLimiter::new(config.concurrent(None)).unwrap();
-    let pause = Duration::from_secs(600);
+    let pause = Duration::from_mins(10);
     let mailbox = mailrl_client::Mailbox::new(MAILBOX);
     let until = limiter.pause(&mailbox, pause).await.unwrap();
     let mailer = RateLimitedGraphMailer::new(Unreached, limiter).with_limits(Limits {

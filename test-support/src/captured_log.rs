@@ -42,8 +42,6 @@ impl CapturedLog {
     ///
     /// # Panics
     /// If it is no UTF-8.
-    // Asked of a log that has been started, although the lines stand elsewhere.
-    #[expect(clippy::unused_self)]
     #[must_use]
     pub fn text(&self) -> String {
         LINES.with_borrow(|bytes| String::from_utf8(bytes.clone()).expect("UTF-8"))
