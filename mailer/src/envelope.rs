@@ -18,13 +18,7 @@ use crate::headers::Headers;
 /// # Ok::<_, mailrl_mailer::EnvelopeError>(())
 /// ```
 pub fn envelope_of(mail: &[u8], from: Option<&Address>) -> Result<Envelope, EnvelopeError> {
-    if mail.starts_with(b"From ") {
-        return Err(EnvelopeError::Mbox);
-    }
-    let headers = Headers::read(mail);
-    if headers.end == 0 {
-        return Err(EnvelopeError::NotAMail);
-    }
+    let headers = headers_of(mail)?;
     let sender = match (from, headers.sender) {
         (Some(from), _) => from.clone(),
         (None, Some(sender)) => address(sender)?,
@@ -42,7 +36,23 @@ pub fn envelope_of(mail: &[u8], from: Option<&Address>) -> Result<Envelope, Enve
     Envelope::new(Some(sender), recipients).map_err(|_| EnvelopeError::NoRecipient)
 }
 
-fn address(text: String) -> Result<Address, EnvelopeError> {
+/// The sender of a mail whose recipients are known: the first address of `Sender`, else of `From`.
+pub(crate) fn sender_of(mail: &[u8]) -> Result<Address, EnvelopeError> {
+    address(headers_of(mail)?.sender.ok_or(EnvelopeError::NoSender)?)
+}
+
+fn headers_of(mail: &[u8]) -> Result<Headers, EnvelopeError> {
+    if mail.starts_with(b"From ") {
+        return Err(EnvelopeError::Mbox);
+    }
+    let headers = Headers::read(mail);
+    if headers.end == 0 {
+        return Err(EnvelopeError::NotAMail);
+    }
+    Ok(headers)
+}
+
+pub(crate) fn address(text: String) -> Result<Address, EnvelopeError> {
     text.parse().map_err(|_| EnvelopeError::NotAnAddress(text))
 }
 

@@ -5,15 +5,26 @@
 //! message; the message's [`Record`] is claimed before the mail is handed over and settled after
 //! it, each time by compare-and-set.
 
+mod contents;
+mod delivery;
+pub mod events;
+mod hold;
 mod job;
 mod record;
 mod records;
 mod store;
+mod summary;
+mod sweep;
+mod worker;
 
 pub use job::MailJob;
 pub use record::{Claim, Claimable, Decision, Record, Refusal, Step};
 pub use records::{KEPT, Records, RecordsError, Versioned};
 pub use store::{MailStore, StoreError};
+pub use summary::Summary;
+pub use worker::{QueueWorker, QueueWorkerOptions, WorkerError};
 
 /// The queue's name.
 pub const QUEUE: &str = "send-scheduled-messages";
+/// What a job of the queue is called; workers do not look at it.
+pub const JOB: &str = "send-message";

@@ -26,7 +26,7 @@ const PATIENCE: Duration = Duration::from_secs(2);
 /// The records of all messages of a queue; cheap to clone, one connection.
 #[derive(Clone)]
 pub struct Records {
-    connection: ConnectionManager,
+    pub(super) connection: ConnectionManager,
     compare_and_set: Script,
     base: String,
 }
@@ -137,7 +137,7 @@ impl Records {
         format!("{}:message:{id}", self.base)
     }
 
-    fn open(&self) -> String {
+    pub(super) fn open(&self) -> String {
         format!("{}:messages", self.base)
     }
 

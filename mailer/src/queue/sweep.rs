@@ -1,0 +1,186 @@
+//! Looks after messages that the queue has lost, and mails that no message needs.
+//!
+//! `BullMQ` loses a job when its last step fails for lack of Redis, or when somebody removes it. The
+//! records know which messages are overdue.
+
+use std::time::{Duration, SystemTime};
+
+use bullmq::options::RedisConnectionOptions;
+use bullmq::types::JobState;
+use bullmq::{Queue, QueueOptions};
+use futures_util::TryStreamExt as _;
+use futures_util::future::try_join_all;
+use redis::AsyncCommands as _;
+
+use super::record::Record;
+use super::records::{KEPT, Records, RecordsError};
+use super::store::{MailStore, StoreError};
+use super::worker::QueueWorkerOptions;
+use super::{JOB, QUEUE, events};
+use crate::message::MessageId;
+use crate::time::{now_ms, whole_ms};
+
+/// How many messages are read at once.
+const PAGE: usize = 200;
+/// How many messages a pass looks at before it leaves the rest to the next one.
+const PAGES_A_PASS: usize = 10;
+/// How many of them at a time.
+const AT_ONCE: usize = 16;
+/// How often mails are looked for that no message needs.
+const CLEAN_EVERY: Duration = Duration::from_hours(1);
+
+/// Looks after what the queue has lost.
+pub(super) struct Sweeper {
+    records: Records,
+    mails: MailStore,
+    options: QueueWorkerOptions,
+    age_limit: Duration,
+    queue: Option<Queue>,
+    /// How many overdue messages the last pass found in order.
+    passed: usize,
+}
+
+/// Why a pass was not finished; the next one is another chance.
+#[derive(Debug, thiserror::Error)]
+enum SweepError {
+    #[error(transparent)]
+    Records(#[from] RecordsError),
+    #[error(transparent)]
+    Queue(#[from] bullmq::Error),
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+impl Sweeper {
+    pub(super) fn new(
+        records: Records,
+        mails: MailStore,
+        options: &QueueWorkerOptions,
+        age_limit: Duration,
+    ) -> Self {
+        Self {
+            records,
+            mails,
+            options: options.clone(),
+            age_limit,
+            queue: None,
+            passed: 0,
+        }
+    }
+
+    /// Sweeps from time to time, for ever; of all workers one at a time.
+    pub(super) async fn run(mut self) {
+        loop {
+            tokio::time::sleep(self.options.sweep_every).await;
+            if let Err(error) = self.pass().await {
+                events::queue_error(&error);
+            }
+        }
+    }
+
+    async fn pass(&mut self) -> Result<(), SweepError> {
+        // A little less than the time between two, so that nobody misses the turn by a hair.
+        let turn = self.options.sweep_every.mul_f64(0.9);
+        if self.records.take_turn("sweep", turn).await? {
+            self.requeue_lost().await?;
+        }
+        if self.records.take_turn("clean", CLEAN_EVERY).await? {
+            self.forget_unneeded().await?;
+        }
+        Ok(())
+    }
+
+    async fn requeue_lost(&mut self) -> Result<(), SweepError> {
+        let queue = match &self.queue {
+            Some(queue) => queue.clone(),
+            None => self.queue.insert(self.connect().await?).clone(),
+        };
+        for _ in 0..PAGES_A_PASS {
+            let before = now_ms().saturating_sub(whole_ms(self.options.overdue));
+            let page = self.records.overdue(before, self.passed, PAGE).await?;
+            for ids in page.chunks(AT_ONCE) {
+                let visits = ids.iter().map(|id| self.look_after(&queue, id, before));
+                let in_order = try_join_all(visits).await?;
+                self.passed += in_order.into_iter().filter(|&stays| stays).count();
+            }
+            if page.len() < PAGE {
+                self.passed = 0;
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    async fn connect(&self) -> Result<Queue, bullmq::Error> {
+        let options = QueueOptions::new()
+            .connection(RedisConnectionOptions::new().url(self.options.redis_url.as_str()))
+            .prefix(self.options.prefix.as_str());
+        Queue::with_options(QUEUE, options).await
+    }
+
+    /// Gives an overdue message a new job if it has none. True if it stays in the list of those that
+    /// are overdue.
+    async fn look_after(&self, queue: &Queue, id: &MessageId, before: u64) -> Result<bool, SweepError> {
+        let record = match self.records.load(id).await {
+            Ok(found) => found.map(|found| found.record),
+            Err(error @ RecordsError::Foreign { .. }) => {
+                events::record_error(id, &error);
+                return Ok(true);
+            }
+            Err(error) => return Err(error.into()),
+        };
+        let due = record.as_ref().and_then(Record::due);
+        let (Some(record), Some(due)) = (record, due.filter(|&due| due <= before)) else {
+            return Ok(false);
+        };
+        match queue.get_job_state(&record.job_id).await? {
+            JobState::Unknown | JobState::Completed | JobState::Failed => {}
+            _ => return Ok(true),
+        }
+        // The queue ignores a job whose id it knows.
+        queue.remove(&record.job_id).await?;
+        queue.add(JOB, &record.job).job_id(record.job_id.as_str()).await?;
+        events::requeued(id, &record, now_ms().saturating_sub(due));
+        Ok(true)
+    }
+
+    /// Deletes mails that are older than any message gets, its record included.
+    async fn forget_unneeded(&self) -> Result<(), SweepError> {
+        let before = SystemTime::now() - (self.age_limit + KEPT);
+        let mut old = self.mails.older_than(before);
+        while let Some((path, id)) = old.try_next().await? {
+            if matches!(self.records.load(&id).await, Ok(None)) {
+                self.mails.delete(&path).await?;
+                events::forgotten(&path);
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Records {
+    /// True for one worker in each period: it does what all could.
+    async fn take_turn(&self, what: &str, period: Duration) -> Result<bool, RecordsError> {
+        let taken: bool = redis::cmd("SET")
+            .arg(format!("{}:{what}", self.open()))
+            .arg("taken")
+            .arg("NX")
+            .arg("PX")
+            .arg(whole_ms(period))
+            .query_async(&mut self.connection.clone())
+            .await?;
+        Ok(taken)
+    }
+
+    /// Messages that something should have happened to before this time, a page of them, those that
+    /// wait longest first.
+    async fn overdue(&self, before: u64, from: usize, count: usize) -> Result<Vec<MessageId>, RecordsError> {
+        let (from, count) = (from.cast_signed(), count.cast_signed());
+        let ids: Vec<String> = self
+            .connection
+            .clone()
+            .zrangebyscore_limit(self.open(), "-inf", before, from, count)
+            .await?;
+        Ok(ids.into_iter().filter_map(|id| id.parse().ok()).collect())
+    }
+}
