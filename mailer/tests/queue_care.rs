@@ -3,8 +3,8 @@
 mod common;
 
 use std::fs::File;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
 
 use async_trait::async_trait;
@@ -52,11 +52,11 @@ async fn system() -> System {
 impl System {
     /// Has a message put off for half a second, and its job removed meanwhile.
     async fn lose(&self, id: &MessageId) {
-        self.outbox.record_in(id, Scheduled).await;
+        let job_id = self.outbox.record_in(id, Scheduled).await.job_id;
         let remove = async || {
             // A job cannot be removed while its worker still holds it.
-            self.outbox.queue.get_job_state(id.as_str()).await.unwrap() != bullmq::types::JobState::Active
-                && self.outbox.queue.remove(id.as_str()).await.unwrap()
+            self.outbox.queue.get_job_state(&job_id).await.unwrap() != bullmq::types::JobState::Active
+                && self.outbox.queue.remove(&job_id).await.unwrap()
         };
         until("the job is removed", Duration::from_secs(5), remove).await;
     }
@@ -71,10 +71,10 @@ async fn a_message_whose_job_was_lost_is_sent_all_the_same() {
     let [kept, inline] = ["kept", "inline"].map(quick_id);
     system.outbox.enqueue(&kept, FROM).await;
     system.lose(&kept).await;
-    // A mail that stood in the job only is not lost with it.
+    // A mail that stood only in a job, which BullMQ gave a number, is not lost with it.
     let mime = STANDARD.encode(mail(&inline, FROM, &["a@example.net"]));
     let job = serde_json::json!({ "message_id": inline, "mime": mime });
-    system.outbox.add(&serde_json::from_value(job).unwrap()).await;
+    system.outbox.queue.add("mail", job).await.unwrap();
     system.lose(&inline).await;
     for id in [kept, inline] {
         system.outbox.record_in(&id, Sent).await;
@@ -313,4 +313,67 @@ async fn after_a_panic_at_the_handing_over_a_person_decides() {
     let record = system.outbox.record_in(&id, Unknown).await;
     assert_eq!(record.reason.as_deref(), Some("the mailer panicked: out of luck"));
     assert_ne!(record.state, Failed);
+}
+
+/// A mailer that has Redis go away for a moment each time before it sends, so often.
+struct Unplugging {
+    times: AtomicU32,
+    redis: Arc<Mutex<RedisServer>>,
+    inner: mailrl_mailer::Mailer,
+}
+
+#[async_trait]
+impl AsyncTransport for Unplugging {
+    type Ok = ();
+    type Error = MailerError;
+
+    async fn send_raw(&self, envelope: &Envelope, mail: &[u8]) -> Result<(), MailerError> {
+        if self.times.fetch_sub(1, Ordering::Relaxed) > 0 {
+            self.redis.lock().unwrap().kill();
+            let redis = Arc::clone(&self.redis);
+            tokio::spawn(async move {
+                tokio::time::sleep(Duration::from_secs(1)).await;
+                tokio::task::spawn_blocking(move || redis.lock().unwrap().restart());
+            });
+        } else {
+            self.times.store(0, Ordering::Relaxed);
+        }
+        self.inner.send_raw(envelope, mail).await
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_mail_whose_record_cannot_be_written_first_is_not_sent_and_that_is_no_try() {
+    let limiter = RedisServer::with_module([]);
+    let durable = ["--appendonly", "yes", "--appendfsync", "always"];
+    let redis = RedisServer::builder().arguments(durable).start();
+    let graph = common::sim().start().await;
+    let store = tempfile::tempdir().unwrap();
+    let mut setup = Setup::new(redis.url(), limiter.url(), &graph, &store);
+    setup.lock = Duration::from_secs(2);
+    setup.stalled_check = Duration::from_secs(1);
+    let outbox = setup.outbox().await;
+    let mailer = Unplugging {
+        times: AtomicU32::new(1),
+        redis: Arc::new(Mutex::new(redis)),
+        inner: setup.mailer(),
+    };
+    let id = quick_id("unwritten");
+    outbox.enqueue(&id, FROM).await;
+    let worker = setup.worker_with(OneMailer(Arc::new(mailer))).await;
+    let is_put_off = async || worker.summary().retried == 1;
+    until("it is put off", Duration::from_secs(20), is_put_off).await;
+    assert_eq!(graph.report().mailbox(FROM).accepted, 0);
+    let record = outbox.record_in(&id, Sent).await;
+    assert_eq!((record.failures, record.denials), (0, 1), "{record:?}");
+    assert_eq!(graph.report().mailbox(FROM).accepted, 1);
+    let reason = record
+        .history
+        .iter()
+        .find_map(|step| step.reason.as_deref())
+        .unwrap();
+    assert!(
+        reason.starts_with("the mail was not sent, for its record could not be written first"),
+        "{reason}"
+    );
 }

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use common::queue::{Outbox, Setup, id_with_spread, until};
-use graph_sim::{GraphSim, Limits};
+use graph_sim::Limits;
 use lettre::address::Envelope;
 use mailrl_mailer::MessageState::{Sent, Unknown};
 use mailrl_mailer::queue::{Record, Summary};
@@ -111,7 +111,10 @@ async fn a_killed_worker_and_a_restarted_redis_lose_no_mail_and_send_none_twice(
     let store = tempfile::tempdir().unwrap();
     let mut setup = Setup::new(redis.url(), redis.url(), &graph, &store);
     setup.concurrency = 20;
+    setup.claim_time = Duration::from_secs(5);
     setup.send_time = Duration::from_secs(5);
+    // Until then a killed worker's sends stand in the way of those of the same mailbox.
+    setup.lease = Duration::from_secs(5);
     setup.lock = Duration::from_secs(2);
     setup.stalled_check = Duration::from_secs(1);
     setup.sweep_every = Duration::from_secs(2);
@@ -144,11 +147,11 @@ async fn a_killed_worker_and_a_restarted_redis_lose_no_mail_and_send_none_twice(
     );
     redis.restart();
 
-    let unsettled = async || {
+    let all_settled = async || {
         let states = states(&outbox, &ids).await;
         states.get(&Sent).unwrap_or(&0) + states.get(&Unknown).unwrap_or(&0) == MAILS
     };
-    until("all is settled", Duration::from_secs(90), unsettled).await;
+    until("all is settled", Duration::from_secs(90), all_settled).await;
     for worker in workers {
         stop(worker).await;
     }

@@ -26,9 +26,6 @@ use crate::state::MessageState;
 use crate::time::{now_ms, time, whole_ms};
 use crate::write_ahead;
 
-/// How long a message stays claimed whose mail has not been handed over: for its mail to be fetched
-/// and its budget to be had.
-const CLAIM_TIME: Duration = Duration::from_mins(1);
 /// When a message is looked at again whose record could not be had.
 const RECORD_PAUSE: Duration = Duration::from_secs(5);
 
@@ -48,7 +45,7 @@ pub(super) struct Deliveries<M> {
     pub(super) service: MailProviderService<M>,
     pub(super) records: Records,
     pub(super) mails: MailStore,
-    /// How long handing a mail over may take at most, and some more.
+    pub(super) claim_time: Duration,
     pub(super) send_time: Duration,
     pub(super) tally: Tally,
 }
@@ -88,7 +85,7 @@ impl<M: Mailers> Deliveries<M> {
                 version: 0,
             },
         };
-        let claimed = match record.claim(&holder, now + whole_ms(CLAIM_TIME), now) {
+        let claimed = match record.claim(&holder, now.saturating_add(whole_ms(self.claim_time)), now) {
             Ok(claimed) => claimed,
             Err(refusal) => return Ok(Some(self.refused(id, &record, &refusal).await)),
         };

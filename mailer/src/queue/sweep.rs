@@ -133,14 +133,19 @@ impl Sweeper {
         let (Some(record), Some(due)) = (record, due.filter(|&due| due <= before)) else {
             return Ok(false);
         };
-        match queue.get_job_state(&record.job_id).await? {
-            JobState::Unknown | JobState::Completed | JobState::Failed => {}
-            _ => return Ok(true),
+        // A message that was lost before has a job by its own name.
+        for job_id in [record.job_id.as_str(), id.as_str()] {
+            match queue.get_job_state(job_id).await? {
+                JobState::Unknown | JobState::Completed | JobState::Failed => {}
+                _ => return Ok(true),
+            }
         }
-        // The queue ignores a job whose id it knows.
-        queue.remove(&record.job_id).await?;
-        queue.add(JOB, &record.job).job_id(record.job_id.as_str()).await?;
-        events::requeued(id, &record, now_ms().saturating_sub(due));
+        match requeue(queue, id, &record).await {
+            Ok(()) => events::requeued(id, &record, now_ms().saturating_sub(due)),
+            Err(error @ bullmq::Error::Redis(_)) => return Err(error.into()),
+            // One that cannot be helped must not stand in the way of the others.
+            Err(error) => events::queue_error(&error),
+        }
         Ok(true)
     }
 
@@ -156,6 +161,14 @@ impl Sweeper {
         }
         Ok(())
     }
+}
+
+/// Gives a message a job by its own name: a number that `BullMQ` gave cannot be had again.
+async fn requeue(queue: &Queue, id: &MessageId, record: &Record) -> Result<(), bullmq::Error> {
+    // The queue ignores a job whose id it knows.
+    queue.remove(id.as_str()).await?;
+    queue.add(JOB, &record.job).job_id(id.as_str()).await?;
+    Ok(())
 }
 
 impl Records {

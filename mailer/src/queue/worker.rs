@@ -41,6 +41,9 @@ pub struct QueueWorkerOptions {
     pub prefix: String,
     /// How many messages it sends at once; 50 by default.
     pub concurrency: usize,
+    /// How long a message stays with a worker that is not heard of and has not handed its mail over:
+    /// for the mail to be fetched and its budget to be had. 60 s by default.
+    pub claim_time: Duration,
     /// How long handing a mail over may take at most, and some more: past that, one whose worker is
     /// not heard of any more is [`MessageState::Unknown`](crate::MessageState::Unknown). 90 s by
     /// default, for a mailer that gives up after 30 s, in getting a token and in posting.
@@ -63,6 +66,7 @@ impl QueueWorkerOptions {
             redis_url: redis_url.into(),
             prefix: "bull".to_owned(),
             concurrency: 50,
+            claim_time: Duration::from_mins(1),
             send_time: Duration::from_secs(90),
             lock: Duration::from_secs(30),
             stalled_check: Duration::from_secs(30),
@@ -138,6 +142,7 @@ impl QueueWorker {
             service,
             records,
             mails,
+            claim_time: options.claim_time,
             send_time: options.send_time,
             tally: Tally::default(),
         });

@@ -34,7 +34,9 @@ pub struct Setup {
     pub graph_url: String,
     pub store: PathBuf,
     pub graph_timeout: Duration,
+    pub lease: Duration,
     pub first_pause: Duration,
+    pub claim_time: Duration,
     pub send_time: Duration,
     pub lock: Duration,
     pub stalled_check: Duration,
@@ -51,7 +53,9 @@ impl Setup {
             graph_url: graph.base_url(),
             store: store.path().to_owned(),
             graph_timeout: Duration::from_secs(30),
+            lease: Duration::from_mins(2),
             first_pause: Duration::from_millis(100),
+            claim_time: Duration::from_secs(60),
             send_time: Duration::from_secs(90),
             lock: Duration::from_secs(30),
             stalled_check: Duration::from_secs(30),
@@ -64,7 +68,7 @@ impl Setup {
     pub fn limiter(&self) -> MailRateLimiter {
         // A machine that is busy with other tests is not what is tested here.
         let config = RateLimiterConfig::new(self.limiter_url.as_str()).deadline(Duration::from_secs(5));
-        MailRateLimiter::new(config).unwrap()
+        MailRateLimiter::new(config.lease(self.lease)).unwrap()
     }
 
     /// A mailer as the factory makes them.
@@ -89,6 +93,7 @@ impl Setup {
     pub fn options(&self) -> QueueWorkerOptions {
         QueueWorkerOptions {
             concurrency: self.concurrency,
+            claim_time: self.claim_time,
             send_time: self.send_time,
             lock: self.lock,
             stalled_check: self.stalled_check,
@@ -204,7 +209,14 @@ impl Outbox {
     pub async fn record_when(&self, id: &MessageId, wanted: impl Fn(&Record) -> bool) -> Record {
         let mut last = None;
         for _ in 0..1_500 {
-            last = self.record(id).await;
+            // Redis may be away.
+            last = self
+                .records
+                .load(id)
+                .await
+                .ok()
+                .flatten()
+                .map(|found| found.record);
             if let Some(record) = last.clone().filter(&wanted) {
                 return record;
             }
