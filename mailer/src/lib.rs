@@ -1,4 +1,4 @@
-//! Sends mail through Microsoft Graph or SendGrid, each mailbox within its budget: what has to wait
+//! Sends mail through Microsoft Graph or `SendGrid`, each mailbox within its budget: what has to wait
 //! is put off, and sent by itself when its time has come.
 //!
 //! | there is | use it to |

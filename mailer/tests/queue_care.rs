@@ -114,7 +114,7 @@ async fn more_messages_than_a_page_that_the_queue_lost_are_all_sent() {
     }
     let _worker = system.setup.worker().await;
     let all_sent = async || system.graph.messages().len() == LOST;
-    until("all are sent", Duration::from_secs(60), all_sent).await;
+    until("all are sent", Duration::from_mins(1), all_sent).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -363,7 +363,6 @@ async fn a_mail_whose_record_cannot_be_written_first_is_not_sent_and_that_is_no_
     let worker = setup.worker_with(OneMailer(Arc::new(mailer))).await;
     let is_put_off = async || worker.summary().retried == 1;
     until("it is put off", Duration::from_secs(20), is_put_off).await;
-    assert_eq!(graph.report().mailbox(FROM).accepted, 0);
     let record = outbox.record_in(&id, Sent).await;
     assert_eq!((record.failures, record.denials), (0, 1), "{record:?}");
     assert_eq!(graph.report().mailbox(FROM).accepted, 1);

@@ -140,7 +140,7 @@ async fn a_killed_worker_and_a_restarted_redis_lose_no_mail_and_send_none_twice(
     redis.kill();
     tokio::time::sleep(Duration::from_millis(300)).await;
     let sent_before = graph.messages().len();
-    tokio::time::sleep(Duration::from_millis(2_000)).await;
+    tokio::time::sleep(Duration::from_secs(2)).await;
     println!(
         "Redis was down after {sent_before} mails, {} when it came back",
         graph.messages().len()

@@ -96,12 +96,15 @@ mod tests {
 
     #[test]
     fn what_the_job_leaves_out_of_the_envelope_stands_in_the_mail() {
-        let (a, b, c) = ("a@example.com", "b@example.net", "c@example.net");
-        let (x, y) = ("x@example.com", "y@example.net");
-        assert_eq!(parties(serde_json::json!({})), [a, b, c]);
-        assert_eq!(parties(serde_json::json!({ "from": x })), [x, b, c]);
-        assert_eq!(parties(serde_json::json!({ "to": [y] })), [a, y]);
-        assert_eq!(parties(serde_json::json!({ "from": x, "to": [y] })), [x, y]);
+        let (mailed, own) = ("a@example.com", "x@example.com");
+        let (to, cc, other) = ("b@example.net", "c@example.net", "y@example.net");
+        assert_eq!(parties(serde_json::json!({})), [mailed, to, cc]);
+        assert_eq!(parties(serde_json::json!({ "from": own })), [own, to, cc]);
+        assert_eq!(parties(serde_json::json!({ "to": [other] })), [mailed, other]);
+        assert_eq!(
+            parties(serde_json::json!({ "from": own, "to": [other] })),
+            [own, other]
+        );
     }
 
     #[test]

@@ -210,7 +210,7 @@ impl Record {
             }
             Err(DeliveryError::Failed(reason)) => self.enter(MessageState::Failed, Some(reason.clone()), now),
             Err(DeliveryError::Unknown(reason)) => {
-                self.enter(MessageState::Unknown, Some(reason.clone()), now)
+                self.enter(MessageState::Unknown, Some(reason.clone()), now);
             }
         }
         Ok(())

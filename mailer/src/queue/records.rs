@@ -119,8 +119,8 @@ impl Records {
         let written: u64 = self
             .compare_and_set
             .key(self.key(id))
-            .key(self.open())
-            .key(self.failed())
+            .key(self.open_key())
+            .key(self.failed_key())
             .arg(version)
             .arg(id.as_str())
             .arg(json)
@@ -137,11 +137,11 @@ impl Records {
         format!("{}:message:{id}", self.base)
     }
 
-    pub(super) fn open(&self) -> String {
+    pub(super) fn open_key(&self) -> String {
         format!("{}:messages", self.base)
     }
 
-    fn failed(&self) -> String {
+    pub(super) fn failed_key(&self) -> String {
         format!("{}:messages:failed", self.base)
     }
 }

@@ -1,19 +1,16 @@
 //! Where mails are while their messages wait: a folder, S3 or Azure Blob Storage.
 
-use std::future::ready;
 use std::sync::Arc;
 use std::time::SystemTime;
 
 use bytes::Bytes;
-use futures_util::stream::{BoxStream, StreamExt as _};
+use futures_util::stream::{BoxStream, StreamExt as _, TryStreamExt as _};
 use object_store::path::Path;
-use object_store::{ObjectMeta, ObjectStore, ObjectStoreExt as _};
+use object_store::{ObjectStore, ObjectStoreExt as _};
 
 use crate::message::MessageId;
-use crate::time::ms;
 
 const FOLDER: &str = "messages";
-const ENDING: &str = ".eml";
 
 /// Where mails are while their messages wait; cheap to clone.
 #[derive(Debug, Clone)]
@@ -42,7 +39,7 @@ impl MailStore {
 
     /// Keeps a mail, and says where.
     pub async fn put(&self, id: &MessageId, mime: Bytes) -> Result<String, StoreError> {
-        let path = Path::from_iter([FOLDER, &format!("{id}{ENDING}")]);
+        let path = Path::from_iter([FOLDER, &format!("{id}.eml")]);
         self.objects.put(&path, mime.into()).await?;
         Ok(path.to_string())
     }
@@ -53,26 +50,17 @@ impl MailStore {
         Ok(self.objects.get(&path).await?.bytes().await?)
     }
 
-    /// The mails that [`put`](Self::put) kept before this time: where they are, and whose they are.
-    pub(super) fn older_than(
-        &self,
-        before: SystemTime,
-    ) -> BoxStream<'_, Result<(String, MessageId), StoreError>> {
-        let before = i64::try_from(ms(before)).unwrap_or(i64::MAX);
-        let listed = self.objects.list(Some(&Path::from(FOLDER)));
-        let old = move |object| match object {
-            Ok(ObjectMeta {
-                location,
-                last_modified,
-                ..
-            }) if last_modified.timestamp_millis() < before => {
-                let id = id_of(&location)?;
-                Some(Ok((location.to_string(), id)))
-            }
-            Ok(_) => None,
-            Err(error) => Some(Err(StoreError::from(error))),
-        };
-        listed.filter_map(move |object| ready(old(object))).boxed()
+    /// Where the mails are that were kept before this time.
+    #[must_use = "a stream does nothing until it is read"]
+    pub fn list_older_than(&self, time: SystemTime) -> BoxStream<'_, Result<String, StoreError>> {
+        self.objects
+            .list(Some(&Path::from(FOLDER)))
+            .try_filter_map(move |found| async move {
+                let is_older = SystemTime::from(found.last_modified) < time;
+                Ok(is_older.then(|| found.location.to_string()))
+            })
+            .map_err(StoreError::from)
+            .boxed()
     }
 
     /// Forgets a mail; one that is not there is no error.
@@ -85,46 +73,11 @@ impl MailStore {
     }
 }
 
-/// Whose mail is kept there.
-fn id_of(path: &Path) -> Option<MessageId> {
-    let name = path.filename()?.strip_suffix(ENDING)?;
-    let name = percent_encoding::percent_decode_str(name).decode_utf8().ok()?;
-    name.parse().ok()
-}
-
 impl From<object_store::Error> for StoreError {
     fn from(error: object_store::Error) -> Self {
         match error {
             object_store::Error::NotFound { path, .. } => Self::Missing(path),
             error => Self::Store(error),
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use futures_util::TryStreamExt as _;
-    use object_store::memory::InMemory;
-
-    use super::*;
-
-    #[tokio::test]
-    async fn an_old_mail_says_whose_it_is_whatever_the_id() {
-        let mails = MailStore::new(Arc::new(InMemory::new()));
-        let mut kept = Vec::new();
-        for id in ["m-1", "<x.1%41@example.com>", "{a}/b%c", ".."] {
-            let id: MessageId = id.parse().unwrap();
-            kept.push((mails.put(&id, Bytes::new()).await.unwrap(), id));
-        }
-        let old = async |before| {
-            let old: Vec<_> = mails.older_than(before).try_collect().await.unwrap();
-            old
-        };
-        let mut found = old(SystemTime::now() + std::time::Duration::from_secs(1)).await;
-        found.sort();
-        kept.sort();
-        assert_eq!(found, kept);
-        let hour_ago = SystemTime::now() - std::time::Duration::from_secs(3600);
-        assert_eq!(old(hour_ago).await, []);
     }
 }

@@ -3,6 +3,7 @@
 //! `BullMQ` loses a job when its last step fails for lack of Redis, or when somebody removes it. The
 //! records know which messages are overdue.
 
+use std::collections::HashSet;
 use std::time::{Duration, SystemTime};
 
 use bullmq::options::RedisConnectionOptions;
@@ -149,15 +150,28 @@ impl Sweeper {
         Ok(true)
     }
 
-    /// Deletes mails that are older than any message gets, its record included.
+    /// Deletes mails that are older than any message gets, its record included, unless one needs them
+    /// still: it waits for a person, or one had it sent again.
     async fn forget_unneeded(&self) -> Result<(), SweepError> {
         let before = SystemTime::now() - (self.age_limit + KEPT);
-        let mut old = self.mails.older_than(before);
-        while let Some((path, id)) = old.try_next().await? {
-            if matches!(self.records.load(&id).await, Ok(None)) {
-                self.mails.delete(&path).await?;
-                events::forgotten(&path);
+        let mut unneeded: HashSet<String> = self.mails.list_older_than(before).try_collect().await?;
+        if unneeded.is_empty() {
+            return Ok(());
+        }
+        let (open, failed) = (self.records.open_key(), self.records.failed_key());
+        // The first list once more, for a message might change over while the second one is read.
+        for list in [&open, &failed, &open] {
+            for id in self.records.all_in(list).await? {
+                if let Some(found) = self.records.load(&id).await?
+                    && let Some(path) = found.record.job.mime_path
+                {
+                    unneeded.remove(&path);
+                }
             }
+        }
+        for path in unneeded {
+            self.mails.delete(&path).await?;
+            events::forgotten(&path);
         }
         Ok(())
     }
@@ -175,7 +189,7 @@ impl Records {
     /// True for one worker in each period: it does what all could.
     async fn take_turn(&self, what: &str, period: Duration) -> Result<bool, RecordsError> {
         let taken: bool = redis::cmd("SET")
-            .arg(format!("{}:{what}", self.open()))
+            .arg(format!("{}:{what}", self.open_key()))
             .arg("taken")
             .arg("NX")
             .arg("PX")
@@ -192,8 +206,20 @@ impl Records {
         let ids: Vec<String> = self
             .connection
             .clone()
-            .zrangebyscore_limit(self.open(), "-inf", before, from, count)
+            .zrangebyscore_limit(self.open_key(), "-inf", before, from, count)
             .await?;
         Ok(ids.into_iter().filter_map(|id| id.parse().ok()).collect())
+    }
+
+    /// All messages in a list.
+    async fn all_in(&self, key: &str) -> Result<Vec<MessageId>, RecordsError> {
+        let mut connection = self.connection.clone();
+        let mut found = connection.zscan::<_, (String, f64)>(key).await?;
+        let mut ids = Vec::new();
+        while let Some(item) = found.next_item().await {
+            let (id, _due) = item?;
+            ids.extend(id.parse().ok());
+        }
+        Ok(ids)
     }
 }

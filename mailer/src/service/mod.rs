@@ -182,3 +182,117 @@ impl<M: Mailers> MailProviderService<M> {
 fn age(created_at: SystemTime, now: SystemTime) -> Duration {
     now.duration_since(created_at).unwrap_or_default()
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::{Arc, Mutex};
+
+    use async_trait::async_trait;
+    use lettre::AsyncTransport;
+    use lettre::address::Envelope;
+    use mailrl_client::DenialReason;
+
+    use super::*;
+    use crate::mailer::Mailer;
+    use crate::message::Sender;
+
+    const HOUR: Duration = Duration::from_hours(1);
+
+    /// A mailer that gives these answers, the last one first.
+    struct Answers(Mutex<Vec<Result<(), MailerError>>>);
+
+    #[async_trait]
+    impl AsyncTransport for Answers {
+        type Ok = ();
+        type Error = MailerError;
+
+        async fn send_raw(&self, _: &Envelope, _: &[u8]) -> Result<(), MailerError> {
+            self.0.lock().unwrap().pop().unwrap()
+        }
+    }
+
+    struct Always(Mailer);
+
+    impl Mailers for Always {
+        fn mailer_for(&self, _: &Sender, _: &Envelope) -> Result<Mailer, FactoryError> {
+            Ok(Arc::clone(&self.0))
+        }
+    }
+
+    fn service(answer: Result<(), MailerError>) -> MailProviderService<Always> {
+        let mailer = Arc::new(Answers(Mutex::new(vec![answer])));
+        MailProviderService::new(Always(mailer), Policy::default())
+    }
+
+    fn message(age: Duration, failures: u32) -> MailMessage {
+        let to = vec!["a@example.net".parse().unwrap()];
+        MailMessage {
+            id: "a-message".parse().unwrap(),
+            sender: Sender::SystemMailbox,
+            envelope: Envelope::new(Some("one@example.com".parse().unwrap()), to).unwrap(),
+            mime: "To: a@example.net\r\n\r\nHello.\r\n".into(),
+            created_at: SystemTime::now() - age,
+            failures,
+        }
+    }
+
+    async fn deferral(answer: MailerError, failures: u32) -> Deferral {
+        let sent = service(Err(answer))
+            .send(&message(Duration::ZERO, failures))
+            .await;
+        let Ok(Delivery::Scheduled(deferral)) = sent else {
+            panic!("{sent:?}");
+        };
+        deferral
+    }
+
+    #[tokio::test]
+    async fn a_denied_message_waits_as_long_as_it_is_told_however_often_it_failed() {
+        let exceeded = MailRateLimitExceeded {
+            reason: DenialReason::Minute,
+            retry_after: HOUR,
+        };
+        let deferral = deferral(exceeded.into(), 99).await;
+        assert_eq!(deferral.retry_after, HOUR);
+        assert_eq!(deferral.reason, DeferralReason::Denied(DenialReason::Minute));
+    }
+
+    #[tokio::test]
+    async fn pauses_grow_fourfold_from_failure_to_failure() {
+        for (failures, seconds) in [(0, 30), (1, 120), (2, 480), (3, 1_920), (4, 7_680)] {
+            let deferral = deferral(MailerError::NotSent("no".into()), failures).await;
+            assert_eq!(deferral.retry_after, Duration::from_secs(seconds));
+            assert_eq!(deferral.reason, DeferralReason::Failure("no".into()));
+        }
+        let last = service(Err(MailerError::NotSent("no".into())))
+            .send(&message(Duration::ZERO, 5))
+            .await;
+        let reason = "no; that was try 6, the last one".to_owned();
+        assert_eq!(last, Err(DeliveryError::Failed(reason)));
+    }
+
+    #[tokio::test]
+    async fn what_was_not_even_tried_waits_for_the_first_pause_however_often_it_failed() {
+        let deferral = deferral(MailerError::NotTried("no record".into()), 99).await;
+        assert_eq!(deferral.retry_after, Policy::default().first_pause);
+        assert_eq!(deferral.reason, DeferralReason::Unavailable("no record".into()));
+    }
+
+    #[tokio::test]
+    async fn no_message_waits_past_its_age_limit() {
+        let reason = |sent: Result<Delivery, DeliveryError>| sent.unwrap_err().to_string();
+        let old = service(Ok(())).send(&message(48 * HOUR, 0)).await;
+        let expected = "not sent: it waited too long: it is 48.0 h old, and the age limit is 48 h";
+        assert_eq!(reason(old), expected);
+        let exceeded = MailRateLimitExceeded {
+            reason: DenialReason::Day,
+            retry_after: 2 * HOUR,
+        };
+        let sent = service(Err(exceeded.into())).send(&message(47 * HOUR, 0)).await;
+        let reason = reason(sent);
+        assert!(
+            reason.starts_with("not sent: its turn would come too late (day)"),
+            "{reason}"
+        );
+    }
+}

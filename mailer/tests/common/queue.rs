@@ -55,12 +55,12 @@ impl Setup {
             graph_timeout: Duration::from_secs(30),
             lease: Duration::from_mins(2),
             first_pause: Duration::from_millis(100),
-            claim_time: Duration::from_secs(60),
+            claim_time: Duration::from_mins(1),
             send_time: Duration::from_secs(90),
             lock: Duration::from_secs(30),
             stalled_check: Duration::from_secs(30),
-            sweep_every: Duration::from_secs(60),
-            overdue: Duration::from_secs(60),
+            sweep_every: Duration::from_mins(1),
+            overdue: Duration::from_mins(1),
             concurrency: 50,
         }
     }
@@ -251,7 +251,7 @@ pub fn mail(id: &MessageId, mailbox: &str, to: &[&str]) -> Vec<u8> {
 
 /// An id that begins so, of a message that waits less than this beyond what it is told.
 pub fn id_with_spread(beginning: &str, below: Duration) -> MessageId {
-    (0..)
+    (0..100_000)
         .map(|n| format!("{beginning}-{n}").parse().unwrap())
         .find(|id| spread(id) < below)
         .unwrap()
