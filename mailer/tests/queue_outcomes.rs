@@ -17,7 +17,7 @@ struct System {
     graph: GraphSim,
     setup: Setup,
     outbox: Outbox,
-    redis: RedisServer,
+    _redis: RedisServer,
     _store: TempDir,
 }
 
@@ -32,7 +32,7 @@ impl System {
             outbox: setup.outbox().await,
             graph,
             setup,
-            redis,
+            _redis: redis,
             _store: store,
         }
     }
@@ -292,15 +292,7 @@ async fn being_denied_uses_up_no_attempt_and_no_try() {
         written.await.unwrap().unwrap();
         let queue = &system.outbox.queue;
         until("it is delayed", Duration::from_secs(10), async || {
-            queue
-                .get_job(second.as_str())
-                .await
-                .unwrap()
-                .unwrap()
-                .is_delayed()
-                .await
-                .unwrap_or(false)
-                || queue.get_delayed_count().await.unwrap() == 1
+            queue.get_delayed_count().await.unwrap() == 1
         })
         .await;
         queue.promote_jobs(1).await.unwrap();
@@ -321,7 +313,6 @@ async fn being_denied_uses_up_no_attempt_and_no_try() {
     assert_eq!((job.attempts_made(), job.failed_reason()), (0, ""));
     let summary = worker.shutdown(Duration::from_secs(5)).await;
     assert_eq!((summary.sent, summary.deferred, summary.failed), (1, 4, 0));
-    drop(system.redis);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
