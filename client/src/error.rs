@@ -110,4 +110,11 @@ impl<E: SendFailure + 'static> SendFailure for RateLimitedError<E> {
             Self::Send(error) => error.is_permanent(),
         }
     }
+
+    fn was_tried(&self) -> bool {
+        match self {
+            Self::Send(error) => error.was_tried(),
+            Self::Exceeded(_) | Self::TooLarge(_) | Self::NoSender | Self::NoRecipients => true,
+        }
+    }
 }

@@ -30,4 +30,11 @@ pub trait SendFailure: std::error::Error {
     fn is_permanent(&self) -> bool {
         false
     }
+
+    /// False if the mail was not sent for a reason that has nothing to do with it and was not even
+    /// offered to the provider: whoever counts tries does not count this one. The decorator does not
+    /// ask.
+    fn was_tried(&self) -> bool {
+        true
+    }
 }

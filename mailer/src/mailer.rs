@@ -21,6 +21,9 @@ pub enum MailerError {
     /// It was not sent, but may be later.
     #[error("{0}")]
     NotSent(String),
+    /// It was not even tried, and may be later.
+    #[error("{0}")]
+    NotTried(String),
     /// It was not sent, and would not be another time either.
     #[error("{0}")]
     Refused(String),
@@ -40,6 +43,7 @@ impl MailerError {
                 retry_after,
             }),
             MailOutcome::NotSent if error.is_permanent() => Self::Refused(text),
+            MailOutcome::NotSent if !error.was_tried() => Self::NotTried(text),
             MailOutcome::NotSent => Self::NotSent(text),
         }
     }

@@ -16,3 +16,8 @@ pub(crate) fn whole_ms(duration: Duration) -> u64 {
 pub(crate) fn time(ms: u64) -> SystemTime {
     SystemTime::UNIX_EPOCH + Duration::from_millis(ms)
 }
+
+/// The time now, in ms since 1970.
+pub(crate) fn now_ms() -> u64 {
+    ms(SystemTime::now())
+}

@@ -94,4 +94,11 @@ impl<E: SendFailure + 'static> SendFailure for WriteAheadError<E> {
             Self::Send(error) => error.is_permanent(),
         }
     }
+
+    fn was_tried(&self) -> bool {
+        match self {
+            Self::NotRecorded(_) => false,
+            Self::Send(error) => error.was_tried(),
+        }
+    }
 }

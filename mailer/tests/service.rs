@@ -170,6 +170,16 @@ async fn what_was_certainly_not_sent_is_tried_five_times_more_with_growing_pause
 }
 
 #[tokio::test]
+async fn what_could_not_even_be_tried_waits_for_the_first_pause_however_often_others_failed() {
+    let (service, _) = answering(Err(MailerError::NotTried("no record".into())));
+    let mut message = message("foobar");
+    message.failures = 5;
+    let deferral = scheduled(&service, &message).await;
+    assert_eq!(deferral.reason, DeferralReason::Unavailable("no record".into()));
+    assert_eq!(deferral.retry_after, Policy::default().first_pause);
+}
+
+#[tokio::test]
 async fn being_denied_is_no_try_however_often_others_failed() {
     let (service, _) = answering(denied(DenialReason::Day, hours(1)));
     let mut message = message("foobar");

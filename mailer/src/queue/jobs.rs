@@ -3,15 +3,13 @@
 use std::time::Duration;
 
 use bullmq::options::{QueueOptions, RedisConnectionOptions};
-use bullmq::types::{BackoffStrategy, KeepJobs, RemoveOnFinish};
+use bullmq::types::{BackoffStrategy, JobState, KeepJobs, RemoveOnFinish};
 use bullmq::{JobOptions, Queue};
 use serde_json::Value;
 
 use super::job::MailJob;
-use super::{KEPT, QUEUE};
+use super::{JOB, KEPT, QUEUE};
 
-/// The name of each job; workers do not look at it.
-const NAME: &str = "send";
 /// How often `BullMQ` itself runs a job again that ended in an error. What concerns the mail never does;
 /// this is for a Redis or a store that was away for a moment.
 const ATTEMPTS: u32 = 10;
@@ -42,7 +40,7 @@ impl Jobs {
             .backoff(BackoffStrategy::Exponential(FIRST_BACKOFF_MS))
             .remove_on_complete(keep(COMPLETED_KEPT, Some(COMPLETED_KEPT_AT_MOST)))
             .remove_on_fail(keep(KEPT, None));
-        within(async { self.0.add(NAME, job).options(options).await })
+        within(async { self.0.add(JOB, job).options(options).await })
             .await
             .map(|_| ())
     }
@@ -50,6 +48,15 @@ impl Jobs {
     /// Removes a job; false if a worker is at it right now.
     pub(super) async fn remove(&self, job_id: &str) -> Result<bool, bullmq::Error> {
         within(self.0.remove(job_id)).await
+    }
+
+    /// Whether `BullMQ` will hand a job out, now or later, or has.
+    pub(super) async fn is_alive(&self, job_id: &str) -> Result<bool, bullmq::Error> {
+        let state = within(self.0.get_job_state(job_id)).await?;
+        Ok(!matches!(
+            state,
+            JobState::Unknown | JobState::Completed | JobState::Failed
+        ))
     }
 
     /// What a job says, if it is still there.

@@ -211,7 +211,9 @@ impl Record {
             Ok(Delivery::Sent) => self.enter(MessageState::Sent, None, now),
             Ok(Delivery::Scheduled(deferral)) => {
                 match deferral.reason {
-                    DeferralReason::Denied(_) => self.denials = self.denials.saturating_add(1),
+                    DeferralReason::Denied(_) | DeferralReason::Unavailable(_) => {
+                        self.denials = self.denials.saturating_add(1);
+                    }
                     DeferralReason::Failure(_) => self.failures = self.failures.saturating_add(1),
                 }
                 self.enter(MessageState::Scheduled, Some(deferral.reason.to_string()), now);

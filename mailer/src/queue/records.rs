@@ -33,7 +33,7 @@ const PATIENCE: Duration = Duration::from_secs(2);
 /// The records of all messages of a queue; cheap to clone, one connection.
 #[derive(Clone)]
 pub struct Records {
-    connection: ConnectionManager,
+    pub(super) connection: ConnectionManager,
     compare_and_set: Script,
     base: String,
 }
@@ -234,11 +234,11 @@ impl Records {
         format!("{}:message:{id}", self.base)
     }
 
-    fn open_key(&self) -> String {
+    pub(super) fn open_key(&self) -> String {
         format!("{}:messages", self.base)
     }
 
-    fn failed_key(&self) -> String {
+    pub(super) fn failed_key(&self) -> String {
         format!("{}:messages:failed", self.base)
     }
 }

@@ -32,6 +32,8 @@ pub enum DeferralReason {
     Denied(DenialReason),
     /// It was tried and certainly not sent, for this reason.
     Failure(String),
+    /// It could not be tried, for this reason, which is none of its own.
+    Unavailable(String),
 }
 
 impl Deferral {
@@ -58,6 +60,7 @@ impl DeferralReason {
         match self {
             Self::Denied(reason) => reason.as_str(),
             Self::Failure(_) => "failure",
+            Self::Unavailable(_) => "unavailable",
         }
     }
 }
@@ -66,7 +69,7 @@ impl fmt::Display for DeferralReason {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Denied(reason) => write!(formatter, "{reason}"),
-            Self::Failure(error) => write!(formatter, "{error}"),
+            Self::Failure(error) | Self::Unavailable(error) => write!(formatter, "{error}"),
         }
     }
 }

@@ -4,7 +4,7 @@
 //! | --- | --- | --- | --- |
 //! | [`SENT`] | info | `message_id`, `mailbox` | the provider accepted a message |
 //! | [`DEFERRED`] | info | `message_id`, `mailbox`, `reason`, `retry_after_ms`, `spread_ms`, `scheduled_on` | a message was denied and is put off |
-//! | [`RETRIED`] | warn | `message_id`, `mailbox`, `error`, `retry_after_ms`, `spread_ms`, `scheduled_on` | a message was certainly not sent and is tried again |
+//! | [`RETRIED`] | warn | `message_id`, `mailbox`, `reason`, `error`, `retry_after_ms`, `spread_ms`, `scheduled_on` | a message was certainly not sent (`failure`), or could not be tried (`unavailable`), and is tried again |
 //! | [`FAILED`] | error | `message_id`, `mailbox`, `error` | a message was not sent and will not be |
 //! | [`UNKNOWN`] | error | `message_id`, `mailbox`, `error` | a message may have been sent: a person decides |
 //!
@@ -13,7 +13,7 @@
 use tracing::{error, info, warn};
 
 use super::{Deferral, DeferralReason, Delivery, DeliveryError};
-use crate::message::MailMessage;
+use crate::message::MessageId;
 use crate::time::{ms, whole_ms};
 
 /// The provider accepted a message.
@@ -27,12 +27,11 @@ pub const FAILED: &str = "mail.failed";
 /// A message may have been sent.
 pub const UNKNOWN: &str = "mail.unknown";
 
-pub(super) fn answered(message: &MailMessage, answer: &Result<Delivery, DeliveryError>) {
-    let message_id = message.id.as_str();
-    let mailbox = message.mailbox();
+pub(crate) fn answered(id: &MessageId, mailbox: &str, answer: &Result<Delivery, DeliveryError>) {
+    let message_id = id.as_str();
     match answer {
         Ok(Delivery::Sent) => info!(event = SENT, message_id, mailbox, "the mail is sent"),
-        Ok(Delivery::Scheduled(deferral)) => scheduled(message_id, &mailbox, deferral),
+        Ok(Delivery::Scheduled(deferral)) => scheduled(message_id, mailbox, deferral),
         Err(DeliveryError::Failed(error)) => {
             error!(
                 event = FAILED,
@@ -63,10 +62,11 @@ fn scheduled(message_id: &str, mailbox: &str, deferral: &Deferral) {
             scheduled_on,
             "the mail has to wait and is put off"
         ),
-        DeferralReason::Failure(error) => warn!(
+        DeferralReason::Failure(error) | DeferralReason::Unavailable(error) => warn!(
             event = RETRIED,
             message_id,
             mailbox,
+            reason = deferral.reason.as_str(),
             error,
             retry_after_ms,
             spread_ms,

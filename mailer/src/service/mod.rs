@@ -14,7 +14,7 @@ pub use deferral::{Deferral, DeferralReason, MOST_SPREAD, spread};
 
 use crate::factory::{FactoryError, Mailers};
 use crate::mailer::MailerError;
-use crate::message::MailMessage;
+use crate::message::{MailMessage, MessageId};
 
 /// When to give up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -85,23 +85,61 @@ impl<M: Mailers> MailProviderService<M> {
     /// If it was not sent and never will be, or may have been sent.
     pub async fn send(&self, message: &MailMessage) -> Result<Delivery, DeliveryError> {
         let answer = self.try_send(message).await;
-        events::answered(message, &answer);
+        events::answered(&message.id, &message.mailbox(), &answer);
         answer
     }
 
+    /// When it gives up.
+    #[must_use]
+    pub fn policy(&self) -> &Policy {
+        &self.policy
+    }
+
+    /// When to send a message again that cannot be tried now, for a reason that is none of its own;
+    /// that is no try.
+    ///
+    /// # Errors
+    /// If it is too old by then.
+    pub fn postpone(
+        &self,
+        id: &MessageId,
+        created_at: SystemTime,
+        error: String,
+    ) -> Result<Delivery, DeliveryError> {
+        let reason = DeferralReason::Unavailable(error);
+        self.schedule(id, created_at, self.policy.first_pause, reason)
+    }
+
+    /// When to send a message again that was tried and certainly not sent.
+    ///
+    /// # Errors
+    /// If that was its last try, or it is too old by then.
+    pub fn retry(&self, message: &MailMessage, error: String) -> Result<Delivery, DeliveryError> {
+        let failures = message.failures.saturating_add(1);
+        if failures > self.policy.retries {
+            return Err(DeliveryError::Failed(format!(
+                "{error}; that was try {failures}, the last one"
+            )));
+        }
+        let pause = self.policy.pause(failures);
+        let reason = DeferralReason::Failure(error);
+        self.schedule(&message.id, message.created_at, pause, reason)
+    }
+
     async fn try_send(&self, message: &MailMessage) -> Result<Delivery, DeliveryError> {
-        if age(message, SystemTime::now()) >= self.policy.age_limit {
-            return Err(self.too_old(message, "it waited too long"));
+        if age(message.created_at, SystemTime::now()) >= self.policy.age_limit {
+            return Err(self.too_old(message.created_at, "it waited too long"));
         }
         let mailer = match self.mailers.mailer_for(&message.sender, &message.envelope) {
             Ok(mailer) => mailer,
             Err(FactoryError::Unknown(error)) => return Err(DeliveryError::Failed(error)),
-            Err(FactoryError::Unusable(error)) => return self.again(message, error),
+            Err(FactoryError::Unusable(error)) => return self.retry(message, error),
         };
         match mailer.send_raw(&message.envelope, &message.mime).await {
             Ok(()) => Ok(Delivery::Sent),
             Err(MailerError::Exceeded(exceeded)) => self.put_off(message, exceeded),
-            Err(MailerError::NotSent(error)) => self.again(message, error),
+            Err(MailerError::NotSent(error)) => self.retry(message, error),
+            Err(MailerError::NotTried(error)) => self.postpone(&message.id, message.created_at, error),
             Err(MailerError::Refused(error)) => Err(DeliveryError::Failed(error)),
             Err(MailerError::Unknown(error)) => Err(DeliveryError::Unknown(error)),
         }
@@ -113,49 +151,34 @@ impl<M: Mailers> MailProviderService<M> {
         message: &MailMessage,
         MailRateLimitExceeded { reason, retry_after }: MailRateLimitExceeded,
     ) -> Result<Delivery, DeliveryError> {
-        self.schedule(message, retry_after, DeferralReason::Denied(reason))
-    }
-
-    /// It certainly was not sent, so it can be tried again.
-    fn again(&self, message: &MailMessage, error: String) -> Result<Delivery, DeliveryError> {
-        let failures = message.failures.saturating_add(1);
-        if failures > self.policy.retries {
-            return Err(DeliveryError::Failed(format!(
-                "{error}; that was try {failures}, the last one"
-            )));
-        }
-        self.schedule(
-            message,
-            self.policy.pause(failures),
-            DeferralReason::Failure(error),
-        )
+        let reason = DeferralReason::Denied(reason);
+        self.schedule(&message.id, message.created_at, retry_after, reason)
     }
 
     fn schedule(
         &self,
-        message: &MailMessage,
+        id: &MessageId,
+        created_at: SystemTime,
         retry_after: Duration,
         reason: DeferralReason,
     ) -> Result<Delivery, DeliveryError> {
-        let deferral = Deferral::new(&message.id, SystemTime::now(), retry_after, reason);
-        if age(message, deferral.scheduled_on) >= self.policy.age_limit {
-            return Err(self.too_old(
-                message,
-                &format!("its turn would come too late ({})", deferral.reason),
-            ));
+        let deferral = Deferral::new(id, SystemTime::now(), retry_after, reason);
+        if age(created_at, deferral.scheduled_on) >= self.policy.age_limit {
+            let why = format!("its turn would come too late ({})", deferral.reason);
+            return Err(self.too_old(created_at, &why));
         }
         Ok(Delivery::Scheduled(deferral))
     }
 
-    fn too_old(&self, message: &MailMessage, why: &str) -> DeliveryError {
+    fn too_old(&self, created_at: SystemTime, why: &str) -> DeliveryError {
         let hours = self.policy.age_limit.as_secs_f64() / 3600.0;
-        let age = age(message, SystemTime::now()).as_secs_f64() / 3600.0;
+        let age = age(created_at, SystemTime::now()).as_secs_f64() / 3600.0;
         DeliveryError::Failed(format!(
             "{why}: it is {age:.1} h old, and the age limit is {hours} h"
         ))
     }
 }
 
-fn age(message: &MailMessage, now: SystemTime) -> Duration {
-    now.duration_since(message.created_at).unwrap_or_default()
+fn age(created_at: SystemTime, now: SystemTime) -> Duration {
+    now.duration_since(created_at).unwrap_or_default()
 }

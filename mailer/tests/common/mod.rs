@@ -3,6 +3,8 @@
 // Each test file is a program of its own and uses a part of this.
 #![allow(dead_code)]
 
+pub mod queue;
+
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;

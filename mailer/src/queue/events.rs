@@ -1,0 +1,87 @@
+//! What the queue logs, through `tracing`. The field `event` and the fields named here are stable.
+//!
+//! | event | level | fields | when |
+//! | --- | --- | --- | --- |
+//! | [`MALFORMED`] | error | `job_id`, `error` | a job names no message: it fails |
+//! | [`RECORD_ERROR`] | warn | `message_id`, `error` | a record cannot be read or written; unless it is not ours, that is tried again |
+//! | [`STORE_ERROR`] | warn | `message_id`, `error` | a mail could not be kept in the store, or not be deleted from it |
+//! | [`PANIC`] | error | `job_id`, `error` | a worker panicked over a job, which comes again |
+//! | [`QUEUE_ERROR`] | warn | `error` | `BullMQ` or its Redis fails; that is tried again |
+//! | [`STALLED`] | warn | `job_id` | the worker of a job died, and the job comes again |
+//! | [`REQUEUED`] | warn | `message_id`, `state`, `overdue_ms` | the queue had lost a message, which has a new job |
+//! | [`FORGOTTEN`] | info | `path` | a mail was deleted from the store since no message needs it any more |
+//!
+//! What becomes of messages, [`service::events`](crate::service::events) tells.
+
+use std::fmt::Display;
+
+use tracing::{error, info, warn};
+
+use super::record::Record;
+use super::records::RecordsError;
+use super::store::StoreError;
+use crate::message::MessageId;
+
+/// A job names no message.
+pub const MALFORMED: &str = "mail.job.malformed";
+/// A record cannot be read or written.
+pub const RECORD_ERROR: &str = "mail.record.error";
+/// A mail could not be kept, or not be deleted.
+pub const STORE_ERROR: &str = "mail.store.error";
+/// A worker panicked over a job.
+pub const PANIC: &str = "mail.worker.panic";
+/// `BullMQ` or its Redis fails.
+pub const QUEUE_ERROR: &str = "mail.queue.error";
+/// The worker of a job died.
+pub const STALLED: &str = "mail.job.stalled";
+/// The queue had lost a message.
+pub const REQUEUED: &str = "mail.requeued";
+/// A mail was deleted from the store since no message needs it any more.
+pub const FORGOTTEN: &str = "mail.store.forgotten";
+
+pub(super) fn malformed(job_id: &str, error: &dyn Display) {
+    error!(event = MALFORMED, job_id, %error, "the job names no message");
+}
+
+pub(super) fn record_error(id: &MessageId, error: &RecordsError) {
+    warn!(event = RECORD_ERROR, message_id = id.as_str(), %error, "the record cannot be read or written");
+}
+
+pub(super) fn store_error(id: &MessageId, error: &StoreError) {
+    warn!(event = STORE_ERROR, message_id = id.as_str(), %error, "the store of mails fails");
+}
+
+pub(super) fn panicked(job_id: &str, error: &str) {
+    error!(
+        event = PANIC,
+        job_id, error, "the worker panicked, the job comes again"
+    );
+}
+
+pub(super) fn queue_error(error: &dyn Display) {
+    warn!(event = QUEUE_ERROR, %error, "the queue fails");
+}
+
+pub(super) fn stalled(job_id: &str) {
+    warn!(
+        event = STALLED,
+        job_id, "the job's worker died, the job comes again"
+    );
+}
+
+pub(super) fn requeued(id: &MessageId, record: &Record, overdue_ms: u64) {
+    warn!(
+        event = REQUEUED,
+        message_id = id.as_str(),
+        state = record.state.as_str(),
+        overdue_ms,
+        "the queue had lost the message, it has a new job"
+    );
+}
+
+pub(super) fn forgotten(path: &str) {
+    info!(
+        event = FORGOTTEN,
+        path, "no message needs the mail any more, it is deleted"
+    );
+}
