@@ -35,9 +35,10 @@ lint: setup ## format, clippy and the compiler's checks of the example in Node, 
 format: ## format the source
 	cargo fmt --all
 
-bench: setup ## what a reservation costs, beside PING, INCR and the Lua script; how long a fail-open takes
+bench: setup ## what a reservation costs, beside PING, INCR and the Lua script; how long a fail-open takes; mails a second through the queue
 	cargo bench --locked -p mailrl --bench server_time
 	cargo bench --locked -p mailrl-client --bench fail_open
+	cargo bench --locked -p mailrl-mailer --bench through_queue
 
 clean: ## remove what was built
 	cargo clean

@@ -100,9 +100,9 @@ async fn print_added(setup: &Setup) {
         let median = share(took, 0.5);
         table.add_row([
             (*way).to_owned(),
-            format!("{median:.0?}"),
-            format!("{:.0?}", share(took, 0.99)),
-            format!("{:.0?}", median.saturating_sub(direct)),
+            format!("{median:.2?}"),
+            format!("{:.2?}", share(took, 0.99)),
+            format!("{:.2?}", median.saturating_sub(direct)),
             format!("{MOST_ADDED:?}"),
         ]);
     }
