@@ -1,6 +1,8 @@
 //! The example in Node against real servers: its own tests, and what it and Rust see of each other
 //! in one queue.
 
+mod common;
+
 use std::path::{Path, PathBuf};
 use std::process::Output;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -8,7 +10,9 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use bullmq::options::RedisConnectionOptions;
-use bullmq::{Error, Job, Queue, QueueOptions, Worker, WorkerOptions};
+use bullmq::{Queue, QueueOptions};
+use common::MAILBOX;
+use common::queue::{Setup, until};
 use graph_sim::GraphSim;
 use mailrl_mailer::queue::{MailJob, QUEUE};
 use test_support::RedisServer;
@@ -49,38 +53,37 @@ async fn what_the_node_producer_queues_is_a_job_for_the_rust_worker() {
     assert_eq!(mime, std::fs::read(mail).unwrap());
 }
 
-#[tokio::test]
-async fn node_sees_until_when_rust_has_put_a_message_off() {
-    let redis = RedisServer::builder().start();
-    node(&redis, "producer", &[&sample("000.eml")]).await;
-    let due = now_ms() + 3_600_000;
-    let put_off = move |job: Job, _| async move {
-        job.move_to_delayed(due).await?;
-        Err::<serde_json::Value, _>(Error::Delayed)
-    };
-    let options = WorkerOptions::new().connection(connection(&redis));
-    let worker = Worker::with_options(QUEUE, put_off, options).await.unwrap();
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_rust_worker_sends_what_node_queued_and_node_sees_what_has_to_wait() {
+    let redis = RedisServer::with_module(["window", "rolling", "per-minute", "2"]);
+    let graph = common::sim().start().await;
+    let store = tempfile::tempdir().unwrap();
+    let setup = Setup::new(redis.url(), redis.url(), &graph, &store);
+    let worker = setup.worker().await;
+    let mails = ["--count", "5", "--from", MAILBOX, "--to", "a@example.net"];
+    node(&redis, "producer", &mails).await;
 
     let queue = queue(&redis).await;
-    while queue.get_delayed_count().await.unwrap() == 0 {
-        tokio::time::sleep(Duration::from_millis(10)).await;
-    }
-    let id = queue.get_delayed(0, -1).await.unwrap()[0].id().to_owned();
-    worker.close(1_000).await.unwrap();
+    until("two are sent, three wait", Duration::from_secs(30), async || {
+        graph.messages().len() == 2 && queue.get_delayed_count().await.unwrap() == 3
+    })
+    .await;
     let shown = node(&redis, "waiting", &[]).await;
     let shown = String::from_utf8(shown.stdout).unwrap();
-    let time = httpdate::fmt_http_date(UNIX_EPOCH + Duration::from_millis(due));
-    let clock = time.split(' ').nth(4).unwrap();
     assert!(
-        shown.contains("0 waiting, 0 active, 1 delayed, 0 failed"),
+        shown.contains("0 waiting, 0 active, 3 delayed, 0 failed"),
         "{shown}"
     );
-    assert!(
-        shown
-            .lines()
-            .any(|line| line.contains(clock) && line.ends_with(&id)),
-        "{shown} does not name {id} at {clock}"
-    );
+    let outbox = setup.outbox().await;
+    for job in queue.get_delayed(0, -1).await.unwrap() {
+        let record = outbox.record(&job.id().parse().unwrap()).await.unwrap();
+        let due = UNIX_EPOCH + Duration::from_millis(record.scheduled_on.unwrap());
+        let date = httpdate::fmt_http_date(due);
+        let clock = date.split(' ').nth(4).unwrap();
+        let is_shown = |line: &str| line.contains(clock) && line.ends_with(job.id());
+        assert!(shown.lines().any(is_shown), "{} at {clock}: {shown}", job.id());
+    }
+    assert_eq!(worker.shutdown(Duration::from_secs(5)).await.sent, 2);
 }
 
 /// Installs and compiles the example, once for all tests here.
