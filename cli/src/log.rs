@@ -31,13 +31,18 @@ pub enum LogError {
 }
 
 /// Logs to stderr from now on.
-pub fn start(args: &Log, terminal: &Terminal) -> Result<RedisTrouble, LogError> {
+pub fn start(args: &Log, usual: &str, terminal: &Terminal) -> Result<RedisTrouble, LogError> {
     // An empty variable is one that is not set.
-    let level = Some(args.log.trim()).filter(|level| !level.is_empty());
+    let said = args
+        .log
+        .as_deref()
+        .map(str::trim)
+        .filter(|level| !level.is_empty());
+    let level = said.unwrap_or(usual);
     let filter = EnvFilter::builder()
-        .parse(level.unwrap_or("warn"))
+        .parse(level)
         .map_err(|error| LogError::Level {
-            given: args.log.clone(),
+            given: level.to_owned(),
             error,
         })?;
     let layer = log_format::layer()

@@ -9,7 +9,7 @@
 //! | `interruption` | Ctrl-C and SIGTERM |
 //! | `mail_file` | a mail out of a file |
 //! | `server` | the Redis that is asked by hand, and what to do when it does not answer |
-//! | `send`, `enqueue`, `queue`, `status`, `limits`, `pause`, `simulate` | the subcommands |
+//! | `send`, `enqueue`, `queue`, `worker`, `status`, `limits`, `pause`, `simulate` | the subcommands |
 
 mod args;
 mod config;
@@ -27,6 +27,7 @@ mod simulate;
 mod status;
 mod terminal;
 mod words;
+mod worker;
 
 use std::process::ExitCode;
 
@@ -50,7 +51,7 @@ fn main() -> ExitCode {
 }
 
 fn start(args: Args, terminal: &Terminal) -> Result<Exit, Box<dyn std::error::Error>> {
-    let trouble = log::start(&args.log, terminal)?;
+    let trouble = log::start(&args.log, args.command.usual_log(), terminal)?;
     if let Command::Simulate(args) = &args.command {
         return Ok(simulate::run(args, terminal));
     }
@@ -72,6 +73,7 @@ async fn run(
         Command::Send(args) => send::run(args, config, terminal, trouble).await,
         Command::Enqueue(args) => enqueue::run(args, &config, terminal).await,
         Command::Queue(args) => queue::run(args, &config, terminal).await,
+        Command::Worker(args) => worker::run(args, config, terminal).await,
         Command::Status(args) => status::run(&args, &config, terminal).await,
         Command::Limits(args) => limits::run(&args, &config, terminal).await,
         Command::Pause(args) => pause::pause(&args, &config, terminal).await,

@@ -291,7 +291,7 @@ async fn a_mail_whose_record_cannot_be_written_is_not_sent_and_costs_no_budget()
         Box::pin(async { Err(NotRecorded("no Redis".into())) })
     });
     let error = scope(refuse, send(&mailer, MAILBOX)).await.unwrap_err();
-    assert!(matches!(error, MailerError::NotSent(_)), "{error:?}");
+    assert!(matches!(error, MailerError::NotTried(_)), "{error:?}");
     assert!(setup.graph.messages().is_empty());
     mailer.shutdown().await;
     assert_eq!(redis.connection().used(Mailbox::new(MAILBOX).key()), (0, 0));

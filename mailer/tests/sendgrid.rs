@@ -173,7 +173,7 @@ async fn a_mail_whose_record_cannot_be_written_is_not_sent() {
         Box::pin(async { Err(NotRecorded("no Redis".into())) })
     });
     let error = scope(refuse, setup.send()).await.unwrap_err();
-    assert!(matches!(error, MailerError::NotSent(_)), "{error:?}");
+    assert!(matches!(error, MailerError::NotTried(_)), "{error:?}");
     assert!(server.lines().is_empty());
 }
 

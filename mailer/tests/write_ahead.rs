@@ -72,7 +72,7 @@ async fn a_mail_that_is_denied_is_not_announced() {
     let limiter = MailRateLimiter::new(RateLimiterConfig::new(redis.url())).unwrap();
     let mailbox = mailrl_client::Mailbox::new(common::MAILBOX);
     limiter
-        .pause(&mailbox, std::time::Duration::from_secs(60))
+        .pause(&mailbox, std::time::Duration::from_mins(1))
         .await
         .unwrap();
     let mailer = RateLimitedGraphMailer::new(WriteAhead::new(common::mailer(&sim)), limiter);

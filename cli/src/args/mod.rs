@@ -8,6 +8,7 @@ mod operate;
 mod queue;
 mod simulate;
 mod values;
+mod worker;
 
 use std::path::PathBuf;
 
@@ -19,6 +20,7 @@ use crate::exit;
 pub use operate::{Limits, Pause, Resume};
 pub use queue::{Enqueue, List, Queue, QueueCommand, QueuePlace, Show};
 pub use simulate::{Simulate, Window};
+pub use worker::Worker;
 
 const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), " (", env!("MAILRL_COMMIT"), ")");
 
@@ -78,11 +80,22 @@ pub struct Args {
     pub log: Log,
 }
 
+impl Command {
+    /// What is logged unless told otherwise.
+    pub fn usual_log(&self) -> &'static str {
+        match self {
+            Self::Worker(_) => "warn,mailrl_client=info,mailrl_mailer=info",
+            _ => "warn",
+        }
+    }
+}
+
 #[derive(Subcommand)]
 pub enum Command {
     Send(Send),
     Enqueue(Enqueue),
     Queue(Queue),
+    Worker(Worker),
     Status(Status),
     Limits(Limits),
     Pause(Pause),
@@ -115,14 +128,9 @@ pub struct Place {
 #[command(next_help_heading = "Everywhere")]
 pub struct Log {
     /// What is logged on stderr: off, error, warn, info, debug or trace, or as mailrl_client=debug
-    #[arg(
-        long,
-        env = "MAILRL_LOG",
-        value_name = "LEVEL",
-        default_value = "warn",
-        global = true
-    )]
-    pub log: String,
+    /// [default: warn; of a worker what becomes of each mail, too]
+    #[arg(long, env = "MAILRL_LOG", value_name = "LEVEL", global = true)]
+    pub log: Option<String>,
 
     /// How it is logged: a line for people (text), or one JSON object a line (json)
     #[arg(
@@ -189,7 +197,7 @@ pub struct Lane {
 }
 
 /// How Microsoft Graph is reached.
-#[derive(Group)]
+#[derive(Clone, Group)]
 #[command(next_help_heading = "Microsoft Graph")]
 #[expect(clippy::struct_field_names, reason = "they are the names of the flags")]
 pub struct Graph {

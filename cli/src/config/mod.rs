@@ -15,6 +15,31 @@ const SECRET_VARIABLE: &str = "MAILRL_CLIENT_SECRET";
 /// What is configured.
 pub struct Config {
     mail: MailConfig,
+    source: Source,
+}
+
+/// Where it is configured; it can be read again and again.
+#[derive(Clone)]
+pub struct Source {
+    /// Found once: a file that vanishes for a moment must not be taken for none.
+    path: Option<PathBuf>,
+    redis: Option<String>,
+    graph: Option<args::Graph>,
+}
+
+impl Source {
+    /// Reads the file, if there is one, and puts what was said elsewhere before it.
+    pub fn read(&self) -> Result<MailConfig, FileError> {
+        let mut mail = match &self.path {
+            Some(path) => MailConfig::read(path)?,
+            None => MailConfig::default(),
+        };
+        prefer(&mut mail.redis.url, self.redis.as_ref());
+        if let Some(graph) = &self.graph {
+            prefer_graph(&mut mail.graph, graph);
+        }
+        Ok(mail)
+    }
 }
 
 /// A configuration that cannot work, and what to do about it.
@@ -57,22 +82,30 @@ impl From<AccountError> for ConfigError {
 }
 
 impl Config {
-    /// Reads the file, if there is one, and puts what was said elsewhere before it.
+    /// Finds out where it is configured, and reads it.
     pub fn load(place: &args::Place) -> Result<Self, ConfigError> {
         let path = place
             .config
             .clone()
             .filter(|path| is_set(path))
             .or_else(usual_place);
-        let mut mail = match &path {
-            Some(path) => {
-                tracing::debug!(path = %path.display(), "reading the configuration file");
-                MailConfig::read(path)?
-            }
-            None => MailConfig::default(),
+        if let Some(path) = &path {
+            tracing::debug!(path = %path.display(), "reading the configuration file");
+        }
+        let source = Source {
+            path,
+            redis: place.redis.clone(),
+            graph: None,
         };
-        prefer(&mut mail.redis.url, place.redis.as_ref());
-        Ok(Self { mail })
+        Ok(Self {
+            mail: source.read()?,
+            source,
+        })
+    }
+
+    /// Where it is configured.
+    pub fn source(&self) -> &Source {
+        &self.source
     }
 
     /// The address of Redis; it may hold a password.
@@ -96,29 +129,34 @@ impl Config {
     }
 
     /// Puts what was said of Microsoft Graph elsewhere before the file.
-    pub fn prefer_graph(&mut self, args: &args::Graph) {
-        let Graph {
-            tenant,
-            client_id,
-            client_secret_file,
-            client_secret_env,
-            login_url,
-            graph_url,
-            timeout_s,
-        } = &mut self.mail.graph;
-        prefer(tenant, args.tenant.as_ref());
-        prefer(client_id, args.client_id.as_ref());
-        prefer(login_url, args.login_url.as_ref());
-        prefer(graph_url, args.graph_url.as_ref());
-        *timeout_s = args.timeout_s.or(*timeout_s);
-        // No flag holds the secret: what stands on a command line, every process of the machine sees.
-        if let Some(path) = args.client_secret_file.as_ref().filter(|path| is_set(path)) {
-            *client_secret_file = Some(path.clone());
-            *client_secret_env = None;
-        }
-        if std::env::var(SECRET_VARIABLE).is_ok_and(|secret| !secret.trim().is_empty()) {
-            *client_secret_env = Some(SECRET_VARIABLE.to_owned());
-        }
+    pub fn prefer_graph(&mut self, args: args::Graph) {
+        prefer_graph(&mut self.mail.graph, &args);
+        self.source.graph = Some(args);
+    }
+}
+
+fn prefer_graph(graph: &mut Graph, args: &args::Graph) {
+    let Graph {
+        tenant,
+        client_id,
+        client_secret_file,
+        client_secret_env,
+        login_url,
+        graph_url,
+        timeout_s,
+    } = graph;
+    prefer(tenant, args.tenant.as_ref());
+    prefer(client_id, args.client_id.as_ref());
+    prefer(login_url, args.login_url.as_ref());
+    prefer(graph_url, args.graph_url.as_ref());
+    *timeout_s = args.timeout_s.or(*timeout_s);
+    // No flag holds the secret: what stands on a command line, every process of the machine sees.
+    if let Some(path) = args.client_secret_file.as_ref().filter(|path| is_set(path)) {
+        *client_secret_file = Some(path.clone());
+        *client_secret_env = None;
+    }
+    if std::env::var(SECRET_VARIABLE).is_ok_and(|secret| !secret.trim().is_empty()) {
+        *client_secret_env = Some(SECRET_VARIABLE.to_owned());
     }
 }
 

@@ -31,7 +31,7 @@ pub async fn run(
     terminal: &Terminal,
     trouble: RedisTrouble,
 ) -> Result<Exit, ConfigError> {
-    config.prefer_graph(&args.graph);
+    config.prefer_graph(args.graph);
     let mailer = config.graph_mailer()?;
     let limiter = config.limiter()?;
     let interruption = Interruption::listen().map_err(ConfigError::Signals)?;

@@ -108,6 +108,17 @@ impl MailConfig {
         longest + LEASE_BEYOND_SEND
     }
 
+    /// How long handing one mail over may take at most, whatever the provider.
+    #[must_use]
+    pub fn longest_send(&self) -> Duration {
+        let tenants = self.tenant.values().map(|tenant| match tenant {
+            Tenant::Graph(graph) => graph.timeout(),
+            Tenant::SendGrid(sendgrid) => sendgrid.timeout(),
+        });
+        let own = self.graph.timeout().max(self.sendgrid.timeout());
+        tenants.fold(own, Duration::max)
+    }
+
     /// The address of the queue's Redis; it may hold a password.
     #[must_use]
     pub fn queue_redis_url(&self) -> &str {

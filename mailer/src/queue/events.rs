@@ -2,7 +2,7 @@
 //!
 //! | event | level | fields | when |
 //! | --- | --- | --- | --- |
-//! | [`MALFORMED`] | error | `job_id`, `error` | a job names no message: it fails |
+//! | [`MALFORMED`] | error | `job_id`, `error` | a job has not the form of `docs/send-scheduled-messages.schema.json`: it fails |
 //! | [`RECORD_ERROR`] | warn | `message_id`, `error` | a record cannot be read or written; unless it is not ours, that is tried again |
 //! | [`STORE_ERROR`] | warn | `message_id`, `error` | a mail could not be kept in the store, or not be deleted from it |
 //! | [`PANIC`] | error | `job_id`, `error` | a worker panicked over a job, which comes again |
@@ -22,7 +22,7 @@ use super::records::RecordsError;
 use super::store::StoreError;
 use crate::message::MessageId;
 
-/// A job names no message.
+/// A job has another form.
 pub const MALFORMED: &str = "mail.job.malformed";
 /// A record cannot be read or written.
 pub const RECORD_ERROR: &str = "mail.record.error";
@@ -40,7 +40,7 @@ pub const REQUEUED: &str = "mail.requeued";
 pub const FORGOTTEN: &str = "mail.store.forgotten";
 
 pub(super) fn malformed(job_id: &str, error: &dyn Display) {
-    error!(event = MALFORMED, job_id, %error, "the job names no message");
+    error!(event = MALFORMED, job_id, %error, "the job has another form than it should");
 }
 
 pub(super) fn record_error(id: &MessageId, error: &RecordsError) {

@@ -90,12 +90,11 @@ impl Sweeper {
     }
 
     async fn requeue_lost(&mut self) -> Result<(), SweepError> {
-        let jobs = match &self.jobs {
-            Some(jobs) => jobs.clone(),
-            None => {
-                let jobs = Jobs::connect(&self.options.redis_url, &self.options.prefix).await?;
-                self.jobs.insert(jobs).clone()
-            }
+        let jobs = if let Some(jobs) = &self.jobs {
+            jobs.clone()
+        } else {
+            let jobs = Jobs::connect(&self.options.redis_url, &self.options.prefix).await?;
+            self.jobs.insert(jobs).clone()
         };
         for _ in 0..PAGES_A_PASS {
             let before = now_ms().saturating_sub(whole_ms(self.options.overdue));
