@@ -15,7 +15,7 @@ setup: ## install what is missing on Debian (Redis, libclang, Node); needs root 
 build: setup ## build the module (target/release/libmailrl.so) and the tool (target/release/mailrl)
 	cargo build --release --locked -p mailrl -p mailrl-cli
 
-run: setup ## send 40 mails in two processes through the brake, then without it; one to two minutes
+run: setup ## a campaign and single mails through queue, two workers and brake, then without it; two minutes
 	cargo build --release --locked -p mailrl -p mailrl-cli -p demo
 	@target/release/demo --module target/release/libmailrl.so --mailrl target/release/mailrl --mail tests/mail
 

@@ -28,9 +28,11 @@ pub struct Queued {
     pub by_worker: [u64; WORKERS],
     /// How many went out since Redis gave no decision.
     pub unbraked: u64,
-    /// Reservations that Redis gave and did not give.
+    /// Reservations that Redis gave, and did not give: the minute was full, or three mails of the
+    /// mailbox were on their way.
     pub allowed: u64,
-    pub denied: u64,
+    pub denied_minute: u64,
+    pub denied_concurrent: u64,
     pub took: Duration,
 }
 
@@ -97,7 +99,8 @@ pub async fn send(args: &Args, stage: &Stage, campaign: &Campaign) -> Result<Que
         end(worker).await?;
     }
     queued.allowed = stage.counted("allowed").await?;
-    queued.denied = stage.counted("denied_").await?;
+    queued.denied_minute = stage.counted("denied_minute").await?;
+    queued.denied_concurrent = stage.counted("denied_concurrent").await?;
     Ok(queued)
 }
 

@@ -142,12 +142,14 @@ impl fmt::Display for Verdict {
         writeln!(f, "{}\n", self.table())?;
         writeln!(
             f,
-            "The two workers sent {} and {} mails, and asked Redis for {} reservations ({} denied), in {}.",
+            "The two workers sent {} and {} mails, in {}. Redis gave {} reservations; it denied {} for the minute, and \
+             {} for a moment, since three mails of the mailbox were on their way.",
             queued.by_worker[0],
             queued.by_worker[1],
-            queued.allowed + queued.denied,
-            queued.denied,
-            seconds(queued.took)
+            seconds(queued.took),
+            queued.allowed,
+            queued.denied_minute,
+            queued.denied_concurrent,
         )?;
         if self.has_each_mail_once() {
             writeln!(
