@@ -11,6 +11,26 @@
 //! | [`queue`] | keep messages until their time, in a `BullMQ` queue with a record of each |
 //! | [`write_ahead`] | have something done just before a mail is handed to the wire |
 //! | [`envelope_of`] | know from whom to whom a mail goes that comes without an envelope |
+//!
+//! ```no_run
+//! use mailrl_mailer::config::MailConfig;
+//! use mailrl_mailer::queue::{MailStore, QueueWorker, QueueWorkerOptions};
+//! use mailrl_mailer::service::{Delivery, Policy};
+//! use mailrl_mailer::{MailMessage, MailProviderService, MailerFactory};
+//!
+//! # async fn example(message: MailMessage) -> Result<(), Box<dyn std::error::Error>> {
+//! let factory = MailerFactory::watch(|| MailConfig::read("mailrl.toml".as_ref()))?;
+//! let service = MailProviderService::new(factory, Policy::default());
+//! match service.send(&message).await {
+//!     Ok(Delivery::Sent) => println!("sent"),
+//!     Ok(Delivery::Scheduled(deferral)) => println!("at {:?}: {}", deferral.scheduled_on, deferral.reason),
+//!     Err(error) => println!("{error}"),
+//! }
+//! let store = MailStore::open("s3://mails/waiting")?;
+//! let worker = QueueWorker::start(service, store, QueueWorkerOptions::new("redis://127.0.0.1")).await?;
+//! # Ok(())
+//! # }
+//! ```
 
 pub mod config;
 mod envelope;
