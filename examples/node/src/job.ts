@@ -16,9 +16,9 @@ export interface MailJob {
   mime_path?: string;
 }
 
-/** True for 1 to 200 printable ASCII characters without spaces and colons, not digits alone. */
+/** True for 1 to 200 printable ASCII characters without spaces and colons that are no number. */
 export function isMessageId(id: string): boolean {
-  return /^[!-9;-~]{1,200}$/.test(id) && !/^\d+$/.test(id);
+  return /^[!-9;-~]{1,200}$/.test(id) && !/^(-?\d+|NaN)$/.test(id);
 }
 
 /** A job that no worker can do anything with. */

@@ -12,6 +12,7 @@ export interface Headers {
   from: string | undefined;
   /** Everybody in To, Cc and Bcc, repeats included: that is what Graph counts. */
   recipients: string[];
+  /** Without its angle brackets, as `mailrl enqueue` names it. */
   messageId: string | undefined;
 }
 
@@ -25,7 +26,11 @@ export function compose(fields: Mail.Options): Promise<Buffer> {
 export async function headersOf(mime: Uint8Array): Promise<Headers> {
   const { from, sender, to = [], cc = [], bcc = [], messageId } = await PostalMime.parse(mime);
   const senders = [sender, from].flatMap((one) => (one === undefined ? [] : addresses(one)));
-  return { from: senders[0], recipients: [...to, ...cc, ...bcc].flatMap(addresses), messageId };
+  return {
+    from: senders[0],
+    recipients: [...to, ...cc, ...bcc].flatMap(addresses),
+    messageId: messageId?.replace(/^<(.*)>$/, "$1"),
+  };
 }
 
 /** The mail's own Message-ID if it can be a message's name, else a hash of the mail: the same for the same mail. */

@@ -47,6 +47,7 @@ test("a mail in a file becomes a job that holds it, named by its Message-ID", as
   const [job, ...others] = await queue.getJobs();
   assert.deepEqual(others, []);
   const data = parseJob(job?.data);
+  assert.match(messageId ?? "", /^[^<>]+@[^<>]+$/);
   assert.equal(job?.id, messageId);
   assert.deepEqual([data.message_id, data.tenant], [messageId, "contoso"]);
   assert.ok(Math.abs(Date.now() - Number(data.created_at)) < 60_000);
@@ -77,7 +78,7 @@ test("a composed mail keeps its Bcc, for that is how Graph knows of it", async (
 });
 
 test("a name that no message can have is refused, and it is said what one looks like", async () => {
-  for (const id of ["", "4711", "a b", "a:b", "a\n", "ä", "x".repeat(201)]) {
+  for (const id of ["", "4711", "-5", "NaN", "a b", "a:b", "a\n", "ä", "x".repeat(201)]) {
     await assert.rejects(enqueue(ownQueue(), { id, mime: Buffer.from("") }), /use 1 to 200 printable ASCII/);
   }
 });
