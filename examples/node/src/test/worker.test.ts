@@ -69,7 +69,7 @@ function start({ limiter: limiterOptions, ...graph }: Options = {}) {
   return { queue, mailbox, entries, claims, send, comesTo };
 }
 
-test("the worker that is told to end finishes what is under way", async () => {
+test("the worker that is told to end finishes what is under way", async (t) => {
   const queue = openQueue(redisUrl, `node-${randomUUID()}`);
   const mailbox = ownMailbox();
   await inject(mailbox, { delay: { min_ms: 500, max_ms: 500 }, then: "proceed" });
@@ -86,6 +86,8 @@ test("the worker that is told to end finishes what is under way", async () => {
     },
     stdio: "inherit",
   });
+  // Left alone by a test that failed, it would keep the whole run from ending.
+  t.after(() => worker.kill("SIGKILL"));
   await eventually("the mail is under way", async () => (await job.getState()) === "active");
   worker.kill("SIGTERM");
   assert.deepEqual(await once(worker, "exit"), [0, null]);
