@@ -103,6 +103,7 @@ fn cause(error: &RedisError) -> FailOpenCause {
     match error.kind() {
         ErrorKind::Io if error.is_timeout() => FailOpenCause::Timeout,
         ErrorKind::Io => FailOpenCause::Unreachable,
+        ErrorKind::Parse if is_half_a_reply(error) => FailOpenCause::Unreachable,
         ErrorKind::Parse => FailOpenCause::NotRedis,
         ErrorKind::AuthenticationFailed => FailOpenCause::NoAuth,
         ErrorKind::UnexpectedReturnType => FailOpenCause::UnexpectedReply,
@@ -120,6 +121,11 @@ fn cause(error: &RedisError) -> FailOpenCause {
             _ => FailOpenCause::Refused,
         },
     }
+}
+
+/// The connection closed in the middle of a reply that was well-formed so far.
+fn is_half_a_reply(error: &RedisError) -> bool {
+    error.to_string().contains("end of input")
 }
 
 fn is_unknown_command(error: &RedisError) -> bool {

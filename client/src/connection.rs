@@ -5,7 +5,10 @@
 //! quarter of an hour later. Here every failure ends the connection, the next question dials anew,
 //! and how often it may do so is bounded.
 
+use std::future::poll_fn;
+use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::Poll;
 use std::time::{Duration, Instant};
 
 use futures_util::FutureExt;
@@ -70,13 +73,14 @@ impl Link {
     /// Asks Redis; an error reply is an error.
     ///
     /// A connection that broke while nobody used it is found out by the next question, which is then
-    /// asked once more on a new one. If the first had arrived after all, the mailbox counts one mail
-    /// too many, never one too few.
+    /// asked on a new one. A question that Redis may have heard is never asked twice: it would count
+    /// the mail twice.
     pub(crate) async fn query(&self, command: &Cmd) -> RedisResult<Value> {
         match self.query_once(command).await {
-            Err(error) if is_worth_a_new_line(&error) => self.query_once(command).await,
+            Err(failure) if failure.is_unheard => self.query_once(command).await,
             answer => answer,
         }
+        .map_err(|failure| failure.error)
     }
 
     /// Told when a question went unanswered: gives a connection up on which nothing arrives any more.
@@ -86,24 +90,37 @@ impl Link {
         }
     }
 
-    async fn query_once(&self, command: &Cmd) -> RedisResult<Value> {
-        let line = self.line()?;
+    async fn query_once(&self, command: &Cmd) -> Result<Value, Failure> {
+        let line = self.line().map_err(Failure::unheard)?;
         let mut connection = match line.connection.clone().await {
             Ok(connection) => connection,
             Err(error) => {
                 self.hang_up(&line, &error);
-                return Err(error);
+                return Err(Failure::unheard(error));
             }
         };
-        let answer = connection
-            .send_packed_command(command)
-            .await
-            .and_then(Value::extract_error);
-        match &answer {
-            Err(error) if ends_the_line(error) => self.hang_up(&line, error),
-            _ => lock(&line.hearing).hear(),
+        let mut answer = pin!(connection.send_packed_command(command));
+        // A question that is being written has no answer at once; one on a connection that was found
+        // closed before has, and it is an error.
+        let (answer, was_closed) = match poll_fn(|context| Poll::Ready(answer.as_mut().poll(context))).await {
+            Poll::Ready(answer) => (answer, true),
+            Poll::Pending => (answer.await, false),
+        };
+        match answer.and_then(Value::extract_error) {
+            Ok(value) => {
+                lock(&line.hearing).hear();
+                Ok(value)
+            }
+            Err(error) => {
+                if ends_the_line(&error) {
+                    self.hang_up(&line, &error);
+                } else {
+                    lock(&line.hearing).hear();
+                }
+                let is_unheard = was_closed && error.is_connection_dropped() || is_read_only(&error);
+                Err(Failure { error, is_unheard })
+            }
         }
-        answer
     }
 
     /// The connection there is, else a new one; an error while it is too early to dial again.
@@ -174,17 +191,30 @@ impl Hearing {
     }
 }
 
+/// Why there is no answer.
+struct Failure {
+    error: RedisError,
+    /// Redis has certainly not done what it was asked to.
+    is_unheard: bool,
+}
+
+impl Failure {
+    fn unheard(error: RedisError) -> Self {
+        Self {
+            error,
+            is_unheard: true,
+        }
+    }
+}
+
 /// True if nothing more is to be expected of the connection that gave this error. A replica that
 /// refuses to write is left too: after a failover the same address leads to the new primary.
 fn ends_the_line(error: &RedisError) -> bool {
-    error.is_io_error()
-        || error.is_unrecoverable_error()
-        || error.kind() == ErrorKind::Server(ServerErrorKind::ReadOnly)
+    error.is_io_error() || error.is_unrecoverable_error() || is_read_only(error)
 }
 
-/// True if another connection may well answer what this one did not.
-fn is_worth_a_new_line(error: &RedisError) -> bool {
-    error.is_connection_dropped() || error.kind() == ErrorKind::Server(ServerErrorKind::ReadOnly)
+fn is_read_only(error: &RedisError) -> bool {
+    error.kind() == ErrorKind::Server(ServerErrorKind::ReadOnly)
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
