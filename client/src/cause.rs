@@ -20,7 +20,8 @@ pub enum FailOpenCause {
     NotRedis,
     /// Redis is still loading its data (`LOADING`).
     Loading,
-    /// Redis is a replica, or its primary is gone (`READONLY`, `MASTERDOWN`).
+    /// Redis takes no writes: it is a replica, its primary is gone, it has too few replicas, or the
+    /// cluster has nobody for this mailbox (`READONLY`, `MASTERDOWN`, `NOREPLICAS`, `CLUSTERDOWN`).
     ReadOnly,
     /// Redis has no memory left (`OOM`).
     OutOfMemory,
@@ -112,7 +113,7 @@ fn cause(error: &RedisError) -> FailOpenCause {
         }
         _ => match error.code() {
             Some("LOADING") => FailOpenCause::Loading,
-            Some("READONLY" | "MASTERDOWN") => FailOpenCause::ReadOnly,
+            Some("READONLY" | "MASTERDOWN" | "NOREPLICAS" | "CLUSTERDOWN") => FailOpenCause::ReadOnly,
             Some("OOM") => FailOpenCause::OutOfMemory,
             Some("NOAUTH" | "WRONGPASS") => FailOpenCause::NoAuth,
             Some("NOPERM") => FailOpenCause::NoPermission,
@@ -164,6 +165,11 @@ mod tests {
                 "READONLY You can't write against a read only replica.",
                 FailOpenCause::ReadOnly,
             ),
+            (
+                "NOREPLICAS Not enough good replicas to write.",
+                FailOpenCause::ReadOnly,
+            ),
+            ("CLUSTERDOWN Hash slot not served", FailOpenCause::ReadOnly),
             ("MASTERDOWN Link with MASTER is down", FailOpenCause::ReadOnly),
             (
                 "OOM command not allowed when used memory > 'maxmemory'.",

@@ -69,6 +69,10 @@ impl FaultyNetwork {
         format!("redis://127.0.0.1:{}", self.port)
     }
 
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
     pub fn set(&self, fault: Fault) {
         self.fault.send_replace(fault);
     }
