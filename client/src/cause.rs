@@ -20,7 +20,8 @@ pub enum FailOpenCause {
     NotRedis,
     /// Redis is still loading its data (`LOADING`).
     Loading,
-    /// Redis is a replica, or its primary is gone (`READONLY`, `MASTERDOWN`).
+    /// Redis takes no writes: it is a replica, its primary is gone, it has too few replicas, or the
+    /// cluster has nobody for this mailbox (`READONLY`, `MASTERDOWN`, `NOREPLICAS`, `CLUSTERDOWN`).
     ReadOnly,
     /// Redis has no memory left (`OOM`).
     OutOfMemory,
@@ -103,6 +104,7 @@ fn cause(error: &RedisError) -> FailOpenCause {
     match error.kind() {
         ErrorKind::Io if error.is_timeout() => FailOpenCause::Timeout,
         ErrorKind::Io => FailOpenCause::Unreachable,
+        ErrorKind::Parse if is_half_a_reply(error) => FailOpenCause::Unreachable,
         ErrorKind::Parse => FailOpenCause::NotRedis,
         ErrorKind::AuthenticationFailed => FailOpenCause::NoAuth,
         ErrorKind::UnexpectedReturnType => FailOpenCause::UnexpectedReply,
@@ -111,7 +113,7 @@ fn cause(error: &RedisError) -> FailOpenCause {
         }
         _ => match error.code() {
             Some("LOADING") => FailOpenCause::Loading,
-            Some("READONLY" | "MASTERDOWN") => FailOpenCause::ReadOnly,
+            Some("READONLY" | "MASTERDOWN" | "NOREPLICAS" | "CLUSTERDOWN") => FailOpenCause::ReadOnly,
             Some("OOM") => FailOpenCause::OutOfMemory,
             Some("NOAUTH" | "WRONGPASS") => FailOpenCause::NoAuth,
             Some("NOPERM") => FailOpenCause::NoPermission,
@@ -120,6 +122,11 @@ fn cause(error: &RedisError) -> FailOpenCause {
             _ => FailOpenCause::Refused,
         },
     }
+}
+
+/// The connection closed in the middle of a reply that was well-formed so far.
+fn is_half_a_reply(error: &RedisError) -> bool {
+    error.to_string().contains("end of input")
 }
 
 fn is_unknown_command(error: &RedisError) -> bool {
@@ -158,6 +165,11 @@ mod tests {
                 "READONLY You can't write against a read only replica.",
                 FailOpenCause::ReadOnly,
             ),
+            (
+                "NOREPLICAS Not enough good replicas to write.",
+                FailOpenCause::ReadOnly,
+            ),
+            ("CLUSTERDOWN Hash slot not served", FailOpenCause::ReadOnly),
             ("MASTERDOWN Link with MASTER is down", FailOpenCause::ReadOnly),
             (
                 "OOM command not allowed when used memory > 'maxmemory'.",

@@ -3,7 +3,12 @@
 use std::fmt;
 use std::time::Duration;
 
-use redis::{ConnectionAddr, IntoConnectionInfo};
+use redis::{ConnectionAddr, ConnectionInfo, IntoConnectionInfo, RedisError};
+
+use crate::cluster::Cluster;
+use crate::connection::Link;
+use crate::sentinel::Sentinels;
+use crate::servers::Servers;
 
 /// The most concurrent sends that Redis counts for a mailbox.
 const MAX_CONCURRENT: u32 = 1024;
@@ -22,10 +27,18 @@ const MAX_DEADLINE: Duration = Duration::from_secs(10);
 /// ```
 #[derive(Clone)]
 pub struct RateLimiterConfig {
-    redis_url: String,
+    place: Place,
     deadline: Duration,
     concurrent: Option<u32>,
     lease: Duration,
+}
+
+/// Where Redis is.
+#[derive(Clone)]
+enum Place {
+    Server(String),
+    Sentinels { redis: String, sentinels: Vec<String> },
+    Cluster(Vec<String>),
 }
 
 impl RateLimiterConfig {
@@ -33,8 +46,46 @@ impl RateLimiterConfig {
     /// `rediss://` over TLS, with the certificates that the system trusts.
     #[must_use]
     pub fn new(redis_url: impl Into<String>) -> Self {
+        Self::at(Place::Server(redis_url.into()))
+    }
+
+    /// Reaches the primary that the sentinels name. The host in the first address is the primary's
+    /// name; user, password, database and `rediss://` are those of Redis itself. Those of the
+    /// sentinels stand in theirs.
+    ///
+    /// ```
+    /// # use mailrl_client::RateLimiterConfig;
+    /// let config = RateLimiterConfig::sentinel(
+    ///     "redis://mailrl:password@mymaster",
+    ///     ["redis://sentinel-1:26379", "redis://sentinel-2:26379", "redis://sentinel-3:26379"],
+    /// );
+    /// ```
+    #[must_use]
+    pub fn sentinel<T: Into<String>>(
+        redis_url: impl Into<String>,
+        sentinels: impl IntoIterator<Item = T>,
+    ) -> Self {
+        Self::at(Place::Sentinels {
+            redis: redis_url.into(),
+            sentinels: sentinels.into_iter().map(Into::into).collect(),
+        })
+    }
+
+    /// Reaches a Redis cluster through any of these nodes; the others are found by asking. User,
+    /// password and TLS of the first hold for all that are found.
+    ///
+    /// ```
+    /// # use mailrl_client::RateLimiterConfig;
+    /// let config = RateLimiterConfig::cluster(["redis://node-1:6379", "redis://node-2:6379"]);
+    /// ```
+    #[must_use]
+    pub fn cluster<T: Into<String>>(nodes: impl IntoIterator<Item = T>) -> Self {
+        Self::at(Place::Cluster(nodes.into_iter().map(Into::into).collect()))
+    }
+
+    fn at(place: Place) -> Self {
         Self {
-            redis_url: redis_url.into(),
+            place,
             deadline: Duration::from_millis(100),
             concurrent: Some(3),
             lease: Duration::from_mins(2),
@@ -72,15 +123,7 @@ impl RateLimiterConfig {
     }
 
     pub(crate) fn validate(self) -> Result<Settings, ConfigError> {
-        let client = self
-            .redis_url
-            .as_str()
-            .into_connection_info()
-            .and_then(redis::Client::open)
-            .map_err(|error| ConfigError::RedisUrl {
-                reason: error.to_string(),
-            })?;
-        provide_cryptography(&client);
+        let servers = self.place.servers()?;
         if !(Duration::from_millis(1)..=MAX_DEADLINE).contains(&self.deadline) {
             return Err(ConfigError::Deadline { given: self.deadline });
         }
@@ -93,11 +136,55 @@ impl RateLimiterConfig {
             return Err(ConfigError::Lease { given: self.lease });
         }
         Ok(Settings {
-            client,
+            servers,
             deadline: self.deadline,
             concurrent: self.concurrent,
             lease: self.lease,
         })
+    }
+}
+
+impl Place {
+    fn servers(self) -> Result<Servers, ConfigError> {
+        match self {
+            Self::Server(url) => {
+                let client = redis::Client::open(info(url)?).map_err(unusable)?;
+                Ok(Servers::One(Link::to_server(client)))
+            }
+            Self::Sentinels { redis, sentinels } => {
+                let redis = info(redis)?;
+                let sentinels = infos(sentinels)?;
+                if sentinels.is_empty() {
+                    return Err(ConfigError::NoAddress);
+                }
+                Ok(Servers::One(Link::by_sentinels(Sentinels::new(
+                    &redis, sentinels,
+                ))))
+            }
+            Self::Cluster(nodes) => {
+                let mut nodes = infos(nodes)?.into_iter();
+                let first = nodes.next().ok_or(ConfigError::NoAddress)?;
+                let cluster = Cluster::new(first, nodes.collect()).map_err(unusable)?;
+                Ok(Servers::Cluster(cluster))
+            }
+        }
+    }
+}
+
+fn infos(urls: Vec<String>) -> Result<Vec<ConnectionInfo>, ConfigError> {
+    urls.into_iter().map(info).collect()
+}
+
+fn info(url: String) -> Result<ConnectionInfo, ConfigError> {
+    let info = url.into_connection_info().map_err(unusable)?;
+    provide_cryptography_for(&info);
+    Ok(info)
+}
+
+#[allow(clippy::needless_pass_by_value)] // It is what `map_err` passes.
+fn unusable(error: RedisError) -> ConfigError {
+    ConfigError::RedisUrl {
+        reason: error.to_string(),
     }
 }
 
@@ -119,14 +206,18 @@ impl fmt::Debug for RateLimiterConfig {
 /// rustls panics on its first connection if a program brings two implementations and chose none. Whoever
 /// makes connections of their own calls this first.
 pub fn provide_cryptography(client: &redis::Client) {
-    if matches!(client.get_connection_info().addr(), ConnectionAddr::TcpTls { .. }) {
+    provide_cryptography_for(client.get_connection_info());
+}
+
+fn provide_cryptography_for(info: &ConnectionInfo) {
+    if matches!(info.addr(), ConnectionAddr::TcpTls { .. }) {
         let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
     }
 }
 
 /// A configuration that has been checked.
 pub(crate) struct Settings {
-    pub(crate) client: redis::Client,
+    pub(crate) servers: Servers,
     pub(crate) deadline: Duration,
     pub(crate) concurrent: Option<u32>,
     pub(crate) lease: Duration,
@@ -145,6 +236,9 @@ pub enum ConfigError {
         /// What is wrong with it; never the address itself, which may hold a password.
         reason: String,
     },
+    /// There is not a single node of the cluster, or not a single sentinel.
+    #[error("no address is given: name at least one node of the cluster, or one sentinel")]
+    NoAddress,
     /// The deadline is outside 1 ms to 10 s.
     #[error("a deadline of {given:?} is not possible: set one between 1 ms and 10 s (100 ms is usual)")]
     Deadline {
@@ -198,6 +292,14 @@ mod tests {
             assert!(message.contains("write it as redis://host:port"), "{message}");
             assert!(!message.contains("s3cret"), "{message}");
         }
+    }
+
+    #[test]
+    fn sentinels_and_clusters_need_an_address() {
+        let nobody: [&str; 0] = [];
+        assert_eq!(error(RateLimiterConfig::cluster(nobody)), ConfigError::NoAddress);
+        let config = RateLimiterConfig::sentinel("redis://mymaster", nobody);
+        assert_eq!(error(config), ConfigError::NoAddress);
     }
 
     #[test]

@@ -34,11 +34,11 @@ pub(crate) struct Question {
 
 impl Question {
     pub(crate) fn ask(limiter: MailRateLimiter, mailbox: Mailbox, command: Cmd) -> Self {
-        let asking = limiter.clone();
+        let (asking, whose) = (limiter.clone(), mailbox.clone());
         Self {
             limiter,
             mailbox,
-            answer: Some(async move { asking.query(&command).await }.boxed()),
+            answer: Some(async move { asking.query(&whose, &command).await }.boxed()),
             if_late: Settlement::Release,
         }
     }
@@ -49,7 +49,7 @@ impl Question {
         };
         let Ok(answer) = timeout(deadline, answer).await else {
             self.if_late = Settlement::Commit;
-            return Err(self.limiter.unanswered());
+            return Err(self.limiter.unanswered(&self.mailbox));
         };
         self.answer = None;
         protocol::read_reserve(&self.mailbox, answer)

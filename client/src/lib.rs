@@ -5,7 +5,7 @@
 //! | [`RateLimitedGraphMailer`] | put a budget on a mailer: it is a lettre [`AsyncTransport`](lettre::AsyncTransport) around another one, and the caller sees no difference |
 //! | [`MailRateLimiter`] | ask for budget yourself: reserve, then commit or release |
 //! | [`Limits`], [`Lane`], [`Mailbox`] | say how much, in which queue, and whose |
-//! | [`RateLimiterConfig`] | say where Redis is, and how long it may take |
+//! | [`RateLimiterConfig`] | say where Redis is (one server, sentinels, a cluster), and how long it may take |
 //! | [`SendFailure`], [`MailOutcome`] | teach the decorator what the errors of your mailer mean; done for lettre's SMTP transport |
 //! | [`handover`] | tell it when your mailer has begun to write, so that a dropped send gives its budget back |
 //! | [`events`] | find what it logs |
@@ -35,6 +35,7 @@
 
 mod breaker;
 mod cause;
+mod cluster;
 mod config;
 mod connection;
 mod counts;
@@ -51,7 +52,10 @@ mod limits;
 mod mailbox;
 mod outcome;
 mod protocol;
+mod sentinel;
+mod servers;
 mod settle;
+mod slots;
 mod smtp;
 
 pub use cause::FailOpenCause;

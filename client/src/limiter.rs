@@ -10,19 +10,20 @@ use tokio::time::timeout;
 
 use crate::cause::FailOpenCause;
 use crate::config::{ConfigError, RateLimiterConfig};
-use crate::connection::Link;
 use crate::counts::{Counters, Counts};
 use crate::decision::{Decision, FailOpen, Reservation};
 use crate::health::{Health, Report};
 use crate::lane::Lane;
 use crate::late::Question;
 use crate::protocol::{self, ReserveOptions};
+use crate::servers::Servers;
 use crate::{Limits, Mailbox, events};
 
 /// A timer knows whole milliseconds only, and fires up to two of them late.
 const TIMER_ROUNDING: Duration = Duration::from_millis(2);
 
-/// Asks Redis whether a mail may go out: one for a process, cheap to clone, one connection.
+/// Asks Redis whether a mail may go out: one for a process, cheap to clone, one connection (in a
+/// cluster one to each primary).
 ///
 /// No call takes longer than the configured deadline, whatever Redis does. After three failures in a
 /// row it answers [`Decision::FailOpen`] at once and asks Redis only once a second, until Redis
@@ -51,7 +52,7 @@ pub struct MailRateLimiter {
 }
 
 struct Shared {
-    link: Link,
+    servers: Servers,
     health: Mutex<Health>,
     counters: Counters,
     deadline: Duration,
@@ -69,7 +70,7 @@ impl MailRateLimiter {
         let settings = config.validate()?;
         Ok(Self {
             shared: Arc::new(Shared {
-                link: Link::new(settings.client),
+                servers: settings.servers,
                 health: Mutex::default(),
                 counters: Counters::default(),
                 deadline: settings.deadline,
@@ -199,9 +200,9 @@ impl MailRateLimiter {
         read: impl FnOnce(RedisResult<Value>) -> Result<T, FailOpen>,
     ) -> Result<T, FailOpenCause> {
         self.admit(mailbox).map_err(|failure| failure.cause)?;
-        let answer = match timeout(self.shared.patience, self.query(command)).await {
+        let answer = match timeout(self.shared.patience, self.query(mailbox, command)).await {
             Ok(answer) => read(answer),
-            Err(_) => Err(self.unanswered()),
+            Err(_) => Err(self.unanswered(mailbox)),
         };
         self.report(mailbox, answer).map_err(|failure| failure.cause)
     }
@@ -217,13 +218,13 @@ impl MailRateLimiter {
         self.report(mailbox, Err(failure))
     }
 
-    pub(crate) async fn query(&self, command: &Cmd) -> RedisResult<Value> {
-        self.shared.link.query(command).await
+    pub(crate) async fn query(&self, mailbox: &Mailbox, command: &Cmd) -> RedisResult<Value> {
+        self.shared.servers.query(mailbox, command).await
     }
 
     /// What to answer when the deadline has passed.
-    pub(crate) fn unanswered(&self) -> FailOpen {
-        self.shared.link.unanswered();
+    pub(crate) fn unanswered(&self, mailbox: &Mailbox) -> FailOpen {
+        self.shared.servers.unanswered(mailbox);
         let error = format!("no answer within {:?}", self.shared.deadline);
         FailOpen::new(FailOpenCause::Timeout, error)
     }

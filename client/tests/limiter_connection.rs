@@ -8,7 +8,9 @@ use std::time::{Duration, Instant};
 
 use mailrl_client::FailOpenCause;
 use support::fake_redis::{FakeRedis, Reply, allowed, line};
-use support::{DEADLINE, fail_open, is_allowed, limiter, mailbox, patient_limiter, reserve, until};
+use support::{
+    DEADLINE, fail_open, is_allowed, limiter, mailbox, most_in_a_second, patient_limiter, reserve, until,
+};
 
 #[tokio::test]
 async fn many_calls_at_once_share_one_connection() {
@@ -124,17 +126,6 @@ async fn a_handshake_goes_on_while_nobody_waits_for_it() {
     let paused = limiter.pause(&mailbox, DEADLINE).await;
     assert!(paused.is_ok(), "{paused:?}");
     assert_eq!(server.connections().len(), 1);
-}
-
-/// The most connections that were made within any one second.
-fn most_in_a_second(connections: &[Instant]) -> usize {
-    let within = |start: Instant| {
-        connections
-            .iter()
-            .filter(|at| **at >= start && at.duration_since(start) < Duration::from_millis(990))
-            .count()
-    };
-    connections.iter().map(|start| within(*start)).max().unwrap_or(0)
 }
 
 async fn call_for_three_seconds(server: &FakeRedis) {

@@ -4,6 +4,7 @@
 #![allow(dead_code, missing_docs)]
 
 pub mod fake_redis;
+pub mod faulty_network;
 pub mod mailbox_state;
 pub mod other_program;
 pub mod scripted_mailer;
@@ -112,4 +113,15 @@ pub async fn eventually(what: &str, holds: impl Fn() -> bool) {
         assert!(start.elapsed() < LONG, "never: {what}");
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
+}
+
+/// The most connections that were made within any one second.
+pub fn most_in_a_second(connections: &[Instant]) -> usize {
+    let within = |start: Instant| {
+        connections
+            .iter()
+            .filter(|at| **at >= start && at.duration_since(start) < Duration::from_millis(990))
+            .count()
+    };
+    connections.iter().map(|start| within(*start)).max().unwrap_or(0)
 }
