@@ -21,14 +21,14 @@ const LATEST: u64 = 4_000_000_000_000;
 const RECOVERY: u64 = MOST_RETRY_AFTER_MS + MOST_PAUSE_MS as u64;
 
 fuzz_target!(|input: &[u8]| {
-    let _ = calls(&mut Unstructured::new(input));
+    let _ = calls(Unstructured::new(input));
 });
 
-fn calls(bytes: &mut Unstructured<'_>) -> Result<()> {
+fn calls(mut bytes: Unstructured<'_>) -> Result<()> {
     let config = Config {
         per_minute: bytes.int_in_range(1..=50)?,
         per_day: bytes.int_in_range(1..=20_000)?,
-        kind: kind(bytes)?,
+        kind: kind(&mut bytes)?,
         pacing: bytes.arbitrary()?,
         bulk_share: bytes.int_in_range(1..=100)?,
     };
@@ -37,7 +37,7 @@ fn calls(bytes: &mut Unstructured<'_>) -> Result<()> {
         _ => WRITTEN_AT + bytes.int_in_range(0..=u64::from(MOST_PAUSE_MS))?,
     };
     let steps = bytes.int_in_range(1..=12)?;
-    let steps: Vec<Step> = (0..steps).map(|_| step(bytes)).collect::<Result<_>>()?;
+    let steps: Vec<Step> = (0..steps).map(|_| step(&mut bytes)).collect::<Result<_>>()?;
     let value = bytes.take_rest().to_vec();
     let mut mailbox = Mailbox {
         ids: ids_in(&value),
@@ -277,18 +277,19 @@ impl Mailbox {
         assert!(self.config.pacing || self.replica == self.value);
     }
 
-    /// Whatever it held, once nobody has called for long enough one more message may go out.
+    /// Whatever it held, a call brings it up to the present; and once nobody has called for long
+    /// enough one more message may go out.
     fn recovers(&mut self) {
-        let Ok(_) = self.status() else { return };
-        self.now += RECOVERY;
         let request = Request {
             recipients: 1,
             wish: Wish::default(),
             lane: Lane::Bulk,
             lease_ms: 1,
         };
-        let answer =
-            reserve(&mut self.value, &self.config, &request, self.now).expect("a value that was taken");
-        assert!(matches!(answer.verdict, Verdict::Allowed(_)), "{answer:?}");
+        self.reserve(&request);
+        self.now += RECOVERY;
+        if let Ok(answer) = reserve(&mut self.value, &self.config, &request, self.now) {
+            assert!(matches!(answer.verdict, Verdict::Allowed(_)), "{answer:?}");
+        }
     }
 }
