@@ -11,7 +11,7 @@ use super::{Expected, Model};
 /// The clock steps back no further than this before the start, in ms.
 const FURTHEST_BACK: u64 = 1_000_000_000;
 /// No more bursts after this many reservations: the model looks at all of them each time.
-const ENOUGH: usize = 2_500;
+const ENOUGH: usize = 1_300;
 
 /// Takes each step with both, from a mailbox without a value at `start` (ms since 1970).
 ///
@@ -88,14 +88,15 @@ impl Mailbox {
                     per_day: Some(10_000),
                     concurrent: None,
                 };
+                let request = Request {
+                    recipients: 1,
+                    wish,
+                    lane: Lane::Normal,
+                    lease_ms,
+                };
                 for _ in 0..count {
-                    if self.ids.len() < ENOUGH {
-                        self.reserve(&Request {
-                            recipients: 1,
-                            wish,
-                            lane: Lane::Normal,
-                            lease_ms,
-                        });
+                    if self.ids.len() > ENOUGH || !self.reserve(&request) {
+                        break;
                     }
                 }
             }
@@ -132,7 +133,8 @@ impl Mailbox {
         }
     }
 
-    fn reserve(&mut self, request: &Request) {
+    /// Whether it was allowed.
+    fn reserve(&mut self, request: &Request) -> bool {
         let answer = reserve(&mut self.value, &self.config, request, self.now).unwrap();
         let expected = self.model.reserve(&self.config, request, self.now);
         let answered = Expected {
@@ -145,6 +147,7 @@ impl Mailbox {
             self.ids.push(id);
             self.replicate(Some(&answer.changes));
         }
+        matches!(answer.verdict, Verdict::Allowed(_))
     }
 
     fn id(&self, nth: usize) -> Option<ReservationId> {

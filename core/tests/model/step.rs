@@ -12,7 +12,8 @@ pub enum Step {
         lane: Lane,
         lease_ms: u32,
     },
-    /// So many reservations at one moment, under limits that let them through; each has this lease.
+    /// So many reservations at one moment, as far as the operator's limits let them through; each has
+    /// this lease, in ms.
     Burst(u16, u32),
     /// Of the reservation with this number among those that were made, counted round and round.
     Release(usize),
