@@ -1,76 +1,12 @@
-//! Random calls over a raw socket, pipelined: valid ones, mutated ones, other commands on the same
-//! keys, bytes that are no call at all. Each is answered, and the server is alive at the end.
-//!
-//! `MAILRL_RAW_CALLS` is how many (a million unless told otherwise), `MAILRL_SEED` which ones: the
-//! seed is printed, and the same one makes the same calls.
+//! Random calls.
 
-use std::io::{self, BufRead, BufReader, ErrorKind, Read, Write};
-use std::net::{Shutdown, TcpStream};
-use std::str::FromStr;
-use std::time::Duration;
+use std::io::Write;
 
 use rand::rngs::StdRng;
 use rand::seq::{IndexedMutRandom, IndexedRandom, SliceRandom};
 use rand::{Rng, RngExt, SeedableRng};
-use test_support::{Calls, RedisServer};
 
-/// How many calls are sent before their replies are read.
-const BATCH: usize = 500;
-/// How long a reply may take.
-const DEADLINE: Duration = Duration::from_mins(1);
-
-fn setting<T: FromStr>(name: &str, default: T) -> T {
-    let given = std::env::var(name).ok();
-    given.map_or(default, |text| {
-        text.parse()
-            .unwrap_or_else(|_| panic!("{name} must be a number, not {text}"))
-    })
-}
-
-#[test]
-fn every_random_call_is_answered_and_the_server_lives() {
-    let calls: usize = setting("MAILRL_RAW_CALLS", 1_000_000);
-    let seed: u64 = setting("MAILRL_SEED", 0x6d61_696c_726c);
-    println!("{calls} calls, MAILRL_SEED={seed}");
-    let server = RedisServer::at_noon([]);
-    let stream = connect(&server);
-    let mut replies = BufReader::new(stream.try_clone().expect("a second handle"));
-    let mut sender = Sender {
-        random: StdRng::seed_from_u64(seed),
-        keys: keys(),
-        ids: vec![b"1813060800000-0".to_vec()],
-        sent: Vec::new(),
-        awaited: Vec::new(),
-    };
-    let mut done = 0;
-    while done < calls {
-        while sender.awaited.len() < BATCH {
-            sender.something();
-        }
-        done += sender.awaited.len();
-        (&stream).write_all(&sender.sent).expect("a server that reads on");
-        sender.sent.clear();
-        for awaited in std::mem::take(&mut sender.awaited) {
-            let reply = Reply::read(&mut replies)
-                .unwrap_or_else(|error| panic!("no reply to {}: {error}\n{}", show(&awaited), server.log()));
-            assert!(suits(&awaited, &reply), "{}: {reply:?}", show(&awaited));
-            sender.note_id(reply);
-        }
-        if sender.random.random_bool(0.05) {
-            hang_up_after_garbage(&server, &mut sender.random);
-        }
-        server.move_clock_ms(sender.clock_step());
-    }
-    lives(&server);
-}
-
-fn connect(server: &RedisServer) -> TcpStream {
-    let stream = TcpStream::connect(("127.0.0.1", server.port())).expect("a server that listens");
-    stream
-        .set_read_timeout(Some(DEADLINE))
-        .expect("a timeout that is not zero");
-    stream
-}
+use super::reply::Reply;
 
 /// Names of keys: few, so that calls meet each other's values.
 fn keys() -> Vec<Vec<u8>> {
@@ -88,127 +24,30 @@ fn keys() -> Vec<Vec<u8>> {
     plain.chain(odd.map(<[u8]>::to_vec)).collect()
 }
 
-/// Bytes that are no protocol: the server says so and hangs up, or waits for the rest in vain.
-fn hang_up_after_garbage(server: &RedisServer, random: &mut StdRng) {
-    let mut stream = connect(server);
-    let starts: [&[u8]; 6] = [
-        b"*3\r\n$-5\r\n",
-        b"*9999999999\r\n",
-        b"*2\r\n:1\r\n",
-        b"$5\r\n",
-        b"*1\r\n$9\r\nMAILRL",
-        b"",
-    ];
-    let mut bytes = starts.choose(random).expect("one of six").to_vec();
-    let mut noise = [0; 200];
-    random.fill(&mut noise);
-    bytes.extend(noise);
-    // The server may have hung up in the middle of it.
-    let _ = stream.write_all(&bytes);
-    let _ = stream.shutdown(Shutdown::Write);
-    let mut answer = Vec::new();
-    let waited_in_vain =
-        |error: std::io::Error| matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut);
-    let end = stream.read_to_end(&mut answer);
-    assert!(!end.is_err_and(waited_in_vain), "the server did not hang up");
-}
-
-/// What the server says to a call. Error texts may hold any byte, which clients do not expect.
-#[derive(Debug)]
-enum Reply {
-    Status(Vec<u8>),
-    Error(Vec<u8>),
-    Integer(i64),
-    Bulk(Option<Vec<u8>>),
-    Array(Vec<Reply>),
-}
-
-impl Reply {
-    fn read(from: &mut impl BufRead) -> io::Result<Self> {
-        let mut line = Vec::new();
-        from.read_until(b'\n', &mut line)?;
-        let [kind, text @ .., b'\r', b'\n'] = line.as_slice() else {
-            return Err(io::Error::other(format!("cut off: {}", line.escape_ascii())));
-        };
-        let number = || {
-            let text = std::str::from_utf8(text).map_err(io::Error::other)?;
-            text.parse::<i64>().map_err(io::Error::other)
-        };
-        match kind {
-            b'+' => Ok(Self::Status(text.to_vec())),
-            b'-' => Ok(Self::Error(text.to_vec())),
-            b':' => number().map(Self::Integer),
-            b'*' => (0..number()?)
-                .map(|_| Self::read(from))
-                .collect::<io::Result<_>>()
-                .map(Self::Array),
-            b'$' => {
-                let Ok(len) = usize::try_from(number()?) else {
-                    return Ok(Self::Bulk(None));
-                };
-                let mut bytes = vec![0; len + 2];
-                from.read_exact(&mut bytes)?;
-                bytes.truncate(len);
-                Ok(Self::Bulk(Some(bytes)))
-            }
-            _ => Err(io::Error::other(format!("no reply: {}", line.escape_ascii()))),
-        }
-    }
-}
-
-/// Whether this may be the reply to these words.
-fn suits(words: &[Vec<u8>], reply: &Reply) -> bool {
-    let name = words
-        .first()
-        .map(|word| word.to_ascii_uppercase())
-        .unwrap_or_default();
-    match (name.as_slice(), reply) {
-        (_, Reply::Error(text)) => !text.starts_with(b"ERR mailrl met a fault of its own"),
-        // Within MULTI.
-        (_, Reply::Status(text)) if text == b"QUEUED" => true,
-        (b"MAILRL.RESERVE", Reply::Array(parts)) => parts.len() == 6,
-        (b"MAILRL.RELEASE" | b"MAILRL.COMMIT", Reply::Integer(closed)) => (0..=1).contains(closed),
-        (b"MAILRL.PAUSE", Reply::Integer(until)) => *until >= 0,
-        (b"MAILRL.LIMITS", Reply::Array(parts)) => parts.len() == 4,
-        (b"MAILRL.STATUS", Reply::Array(parts)) => parts.len() == 12,
-        (name, _) => !name.starts_with(b"MAILRL."),
-    }
-}
-
-fn show(words: &[Vec<u8>]) -> String {
-    let words = words
-        .iter()
-        .map(|word| word[..word.len().min(80)].escape_ascii().to_string());
-    words.collect::<Vec<_>>().join(" ")
-}
-
-/// It answers, it was not started anew, nothing in its log tells of a fault, and a new mailbox works.
-fn lives(server: &RedisServer) {
-    let mut redis = server.connection();
-    assert_eq!(redis.ask::<String>("PING"), "PONG");
-    assert!(redis.counter("mailrl", "mailrl_allowed") > 0);
-    redis.allowed("mailrl:new@example.com", "1 PERMINUTE 5 PERDAY 10");
-    let log = server.log();
-    assert_eq!(log.matches("Ready to accept connections").count(), 1, "{log}");
-    for fault in ["panicked", "BUG REPORT", "ASSERTION FAILED", "crashed"] {
-        assert!(!log.contains(fault), "{log}");
-    }
-}
-
 /// Makes calls.
-struct Sender {
-    random: StdRng,
+pub struct Sender {
+    pub random: StdRng,
     keys: Vec<Vec<u8>>,
-    /// Ids of reservations that were made lately.
-    ids: Vec<Vec<u8>>,
-    sent: Vec<u8>,
+    /// Reservations that were made lately: the key and the id.
+    made: Vec<(Vec<u8>, Vec<u8>)>,
+    pub sent: Vec<u8>,
     /// The calls whose replies are still to be read.
-    awaited: Vec<Vec<Vec<u8>>>,
+    pub awaited: Vec<Vec<Vec<u8>>>,
 }
 
 impl Sender {
+    pub fn new(seed: u64) -> Self {
+        Self {
+            random: StdRng::seed_from_u64(seed),
+            keys: keys(),
+            made: Vec::new(),
+            sent: Vec::new(),
+            awaited: Vec::new(),
+        }
+    }
+
     /// Some calls that belong together.
-    fn something(&mut self) {
+    pub fn something(&mut self) {
         match self.random.random_range(0..100) {
             0..50 => {
                 let words = self.valid();
@@ -256,19 +95,31 @@ impl Sender {
 
     /// A call of the module with arguments that are right.
     fn valid(&mut self) -> Vec<Vec<u8>> {
-        let key = self.key();
+        let mut key = self.key();
         let (name, arguments) = match self.random.random_range(0..20) {
             0..9 => {
-                let mut arguments = vec![self.number(1, 300)];
+                let mut arguments = vec![self.number(1, 30)];
                 self.options(
                     &mut arguments,
                     &["PERMINUTE", "PERDAY", "CONCURRENT", "LEASE", "BULK"],
                 );
                 ("MAILRL.RESERVE", arguments)
             }
-            9..12 => ("MAILRL.RELEASE", vec![self.id()]),
-            12..15 => ("MAILRL.COMMIT", vec![self.id()]),
-            15..16 => ("MAILRL.PAUSE", vec![self.number(0, 90_000)]),
+            9..15 => {
+                let made = self.made.choose(&mut self.random).cloned();
+                let (its_key, id) = made.unwrap_or_else(|| (key.clone(), b"1813060800000-0".to_vec()));
+                // At times of another mailbox.
+                if self.random.random_bool(0.8) {
+                    key = its_key;
+                }
+                let name = if self.random.random() {
+                    "MAILRL.RELEASE"
+                } else {
+                    "MAILRL.COMMIT"
+                };
+                (name, vec![id])
+            }
+            15 => ("MAILRL.PAUSE", vec![self.number(0, 20_000)]),
             16..18 => {
                 let mut arguments = Vec::new();
                 if self.random.random_bool(0.4) {
@@ -292,8 +143,10 @@ impl Sender {
         let count = self.random.random_range(0..=names.len());
         for name in &names[..count] {
             arguments.push(name.as_bytes().to_vec());
-            if *name != "BULK" {
-                arguments.push(self.number(1, 1_000));
+            match *name {
+                "BULK" => {}
+                "LEASE" => arguments.push(self.number(1, 200_000)),
+                _ => arguments.push(self.number(1, 1_000)),
             }
         }
     }
@@ -331,7 +184,7 @@ impl Sender {
         let (key, other) = (self.key(), self.key());
         let noise = self.noise();
         let offset = self.number(0, 3_000);
-        let words: Vec<&[u8]> = match self.random.random_range(0..18) {
+        let words: Vec<&[u8]> = match self.random.random_range(0..30) {
             0 => vec![b"SET", &key, &noise],
             1 => vec![b"SETRANGE", &key, &offset, &noise],
             2 => vec![b"SETBIT", &key, &offset, b"1"],
@@ -403,17 +256,14 @@ impl Sender {
             _ => {
                 self.sent
                     .extend_from_slice(b"  mailrl.reserve   inline \"1\"  \r\n");
-                self.awaited.push(vec![b"MAILRL.RESERVE".to_vec()]);
+                self.awaited
+                    .push(vec![b"MAILRL.RESERVE".to_vec(), b"inline".to_vec()]);
             }
         }
     }
 
     fn key(&mut self) -> Vec<u8> {
         self.keys.choose(&mut self.random).expect("some keys").clone()
-    }
-
-    fn id(&mut self) -> Vec<u8> {
-        self.ids.choose(&mut self.random).expect("one at least").clone()
     }
 
     fn number(&mut self, least: u32, most: u32) -> Vec<u8> {
@@ -454,24 +304,26 @@ impl Sender {
         noise
     }
 
-    /// Remembers the id in a reply to a reservation.
-    fn note_id(&mut self, reply: Reply) {
-        let Reply::Array(parts) = reply else { return };
+    /// Remembers the reservation that a call made, if it did.
+    pub fn note(&mut self, words: &[Vec<u8>], reply: Reply) {
+        let (Some(key), Reply::Array(parts)) = (words.get(1), reply) else {
+            return;
+        };
         if let Ok([Reply::Integer(1), .., Reply::Bulk(Some(id))]) = <[Reply; 6]>::try_from(parts) {
-            if self.ids.len() > 60 {
-                let place = self.random.random_range(0..self.ids.len());
-                self.ids.swap_remove(place);
+            if self.made.len() > 60 {
+                let place = self.random.random_range(0..self.made.len());
+                self.made.swap_remove(place);
             }
-            self.ids.push(id);
+            self.made.push((key.clone(), id));
         }
     }
 
     /// How far the clock goes between two batches, in ms: mostly on, at times back.
-    fn clock_step(&mut self) -> i64 {
+    pub fn clock_step(&mut self) -> i64 {
         match self.random.random_range(0..20) {
             0 => -self.random.random_range(0..100_000_000),
             1..4 => self.random.random_range(0..100_000_000),
-            _ => self.random.random_range(0..30_000),
+            _ => self.random.random_range(0..5_000),
         }
     }
 }
