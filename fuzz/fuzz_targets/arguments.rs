@@ -20,14 +20,14 @@ fuzz_target!(|input: &[u8]| {
 });
 
 fn agrees<T: PartialEq + std::fmt::Debug>(read: Result<T, String>, expected: Option<T>) {
-    match read {
-        Ok(read) => assert_eq!(Some(read), expected),
-        Err(error) => {
-            assert_eq!(expected, None, "{error}");
+    match (read, expected) {
+        (Ok(read), Some(expected)) => assert_eq!(read, expected),
+        (Err(error), None) => {
             assert!(error.len() < LONGEST_ERROR, "{error}");
             let printable = |character: char| character == '…' || (' '..='~').contains(&character);
             assert!(error.chars().all(printable), "{error:?}");
         }
+        (read, expected) => panic!("{read:?}, but {expected:?}"),
     }
 }
 

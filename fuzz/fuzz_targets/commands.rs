@@ -5,8 +5,7 @@
 
 use libfuzzer_sys::arbitrary::{Result, Unstructured};
 use libfuzzer_sys::fuzz_target;
-use mailrl_fuzz::model::play;
-use mailrl_fuzz::{kind, step};
+use mailrl_fuzz::{kind, play, step};
 
 /// The first moment that a sequence begins at, in ms since 1970.
 const START: u64 = 1_700_000_000_000;

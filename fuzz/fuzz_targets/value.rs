@@ -6,11 +6,11 @@
 use libfuzzer_sys::arbitrary::{Result, Unstructured};
 use libfuzzer_sys::fuzz_target;
 use mailrl_core::{
-    Changes, Config, Lane, MOST_PAUSE_MS, MOST_RETRY_AFTER_MS, Override, Reason, Request, ReservationId,
-    Status, Verdict, Wish, commit, override_limits, pause, release, reserve, status,
+    BadState, Changes, Config, Lane, MOST_PAUSE_MS, MOST_RETRY_AFTER_MS, Override, Reason, Request,
+    ReservationId, Status, Verdict, WindowKind, Wish, commit, override_limits, pause, release, reserve,
+    status,
 };
-use mailrl_fuzz::model::Step;
-use mailrl_fuzz::{kind, step};
+use mailrl_fuzz::{Step, kind, step};
 
 /// The values in the corpus were written about here, in ms since 1970.
 const WRITTEN_AT: u64 = 1_700_000_000_000;
@@ -19,6 +19,11 @@ const WRITTEN_AT: u64 = 1_700_000_000_000;
 const LATEST: u64 = 4_000_000_000_000;
 /// So long after the last call a mailbox has its whole budget again, in ms.
 const RECOVERY: u64 = MOST_RETRY_AFTER_MS + MOST_PAUSE_MS as u64;
+
+/// What a call gives, or why it does not take the value.
+type Taken<T> = std::result::Result<T, BadState>;
+/// [`release`] or [`commit`].
+type Close = fn(&mut Vec<u8>, WindowKind, ReservationId, u64) -> Taken<Option<Changes>>;
 
 /// Each call is looked at from all sides, which takes its time.
 const LONGEST_BURST: u16 = 40;
@@ -118,8 +123,16 @@ impl Mailbox {
                     self.reserve(&request);
                 }
             }
-            Step::Release(nth) => self.close(nth, release),
-            Step::Commit(nth) => self.close(nth, commit),
+            Step::Release(nth) => {
+                if let Some((before, after)) = self.close(nth, release) {
+                    assert!(after.minute.used <= before.minute.used && after.day.used <= before.day.used);
+                }
+            }
+            Step::Commit(nth) => {
+                if let Some((before, after)) = self.close(nth, commit) {
+                    assert!(after.minute.used >= before.minute.used && after.day.used >= before.day.used);
+                }
+            }
             Step::Pause(ms) => {
                 let (kind, now) = (self.config.kind, self.now);
                 let paused = self
@@ -152,7 +165,7 @@ impl Mailbox {
     /// all; one that is not says what it changed. Gives what it gave, and how the mailbox stands.
     fn call<T>(
         &mut self,
-        call: impl FnOnce(&mut Vec<u8>) -> std::result::Result<(Option<Changes>, T), mailrl_core::BadState>,
+        call: impl FnOnce(&mut Vec<u8>) -> Taken<(Option<Changes>, T)>,
     ) -> Option<(T, Status)> {
         let before = self.value.clone();
         let stood = self.status();
@@ -174,7 +187,7 @@ impl Mailbox {
         }
     }
 
-    fn status(&self) -> std::result::Result<Status, mailrl_core::BadState> {
+    fn status(&self) -> Taken<Status> {
         status(&self.value, &self.config, self.now)
     }
 
@@ -187,7 +200,7 @@ impl Mailbox {
                 (allowed.then(|| answer.changes.clone()), answer)
             })
         });
-        let (Some((answer, _)), Ok(stood)) = (answer, stood) else {
+        let (Some((answer, after)), Ok(stood)) = (answer, stood) else {
             return;
         };
         let of_lane = |limit: u32| match request.lane {
@@ -215,6 +228,8 @@ impl Mailbox {
                     !minute_is_full && !day_is_full && !is_paused && !no_place,
                     "{stood:?}"
                 );
+                assert_eq!(after.minute.used, stood.minute.used + 1);
+                assert_eq!(after.day.used, stood.day.used + request.recipients);
                 self.ids.push(id);
             }
             Verdict::TooLarge { per_day: whole } => {
@@ -238,30 +253,20 @@ impl Mailbox {
         }
     }
 
-    fn close(
-        &mut self,
-        nth: usize,
-        close: fn(
-            &mut Vec<u8>,
-            mailrl_core::WindowKind,
-            ReservationId,
-            u64,
-        ) -> std::result::Result<Option<Changes>, mailrl_core::BadState>,
-    ) {
-        let Some(&id) = nth.checked_rem(self.ids.len()).and_then(|nth| self.ids.get(nth)) else {
-            return;
-        };
+    /// Closes a reservation. If it was open, gives how the mailbox stood before and stands after it.
+    fn close(&mut self, nth: usize, close: Close) -> Option<(Status, Status)> {
+        let id = *self.ids.get(nth.checked_rem(self.ids.len())?)?;
         let (kind, now) = (self.config.kind, self.now);
         let stood = self.status();
-        let closed = self.call(|value| {
+        let (was_open, after) = self.call(|value| {
             close(value, kind, id, now).map(|changes| {
-                let closed = changes.is_some();
-                (changes, closed)
+                let was_open = changes.is_some();
+                (changes, was_open)
             })
-        });
-        if let (Some((true, after)), Ok(stood)) = (closed, stood) {
-            assert_eq!(after.open + 1, stood.open);
-        }
+        })?;
+        let before = stood.ok().filter(|_| was_open)?;
+        assert_eq!(after.open + 1, before.open);
+        Some((before, after))
     }
 
     /// Applies what a call says it changed to a copy, as a replica would. Turns are advice and are

@@ -1,11 +1,11 @@
 //! What the targets share: steps out of the fuzzer's bytes.
 
 #[path = "../../core/tests/model/mod.rs"]
-pub mod model;
+mod model;
 
 use libfuzzer_sys::arbitrary::{Result, Unstructured};
 use mailrl_core::{Lane, Override, WindowKind, Wish};
-use model::Step;
+pub use model::{Step, play};
 
 /// The next step. Small numbers are likely, for they meet each other.
 pub fn step(bytes: &mut Unstructured<'_>) -> Result<Step> {
