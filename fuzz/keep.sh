@@ -16,4 +16,4 @@ for target in arguments value commands; do
     mv "$kept" "corpus/$target"
     chmod 755 "corpus/$target"
 done
-du -sh corpus/*
+du -sh --apparent-size corpus/*
