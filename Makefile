@@ -1,10 +1,12 @@
 # What one does here. `make` alone lists it.
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build run redis test lint format bench clean
+.PHONY: help setup build run redis test fuzz lint format bench clean
 
 # Port of `make redis`; the next free one if it is taken.
 PORT ?= 6379
+# How long `make fuzz` takes for each target.
+FUZZ_SECONDS ?= 60
 
 help: ## list what there is to do
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -27,13 +29,18 @@ test: setup ## run every test
 	cargo build --locked --workspace
 	cargo test --locked --workspace
 
+fuzz: setup ## fuzz arguments, values and sequences of calls, each for FUZZ_SECONDS (60)
+	@fuzz/run.sh $(FUZZ_SECONDS)
+
 lint: setup ## format, clippy and the compiler's checks of the example in Node, as CI does
 	cargo fmt --all --check
 	cargo clippy --locked --workspace --all-targets -- -D warnings
+	cd fuzz && cargo fmt --check && cargo clippy --locked --release -- -D warnings
 	cd examples/node && npm ci --silent && npm run --silent lint
 
 format: ## format the source
 	cargo fmt --all
+	cd fuzz && cargo fmt
 
 bench: setup ## what a reservation costs, beside PING, INCR and the Lua script; how long a fail-open takes; mails a second through the queue
 	cargo bench --locked -p mailrl --bench server_time

@@ -11,6 +11,8 @@
 //! | [`override_limits`] | the operator knows better |
 //! | [`status`] | somebody wants to know |
 //!
+//! [`arguments`] reads what a caller asks for from the words of its call.
+//!
 //! ```
 //! use mailrl_core::{Config, Lane, Request, Verdict, Wish, reserve};
 //!
@@ -30,6 +32,7 @@
     clippy::arithmetic_side_effects
 )]
 
+pub mod arguments;
 mod changes;
 mod close;
 mod denial;

@@ -234,15 +234,16 @@ impl Window<'_> {
             return 0..0;
         }
         let mut changed: Option<Range<usize>> = None;
-        let mut older = self.head.older.get();
+        let (mut left, mut entered) = (0_u32, 0_u32);
         for slot in head.max(self.oldest(now))..now {
             let place = self.shape.place(slot);
             let Some(count) = self.ring.get_mut(place) else {
                 continue;
             };
             let entering = if slot == head { self.head.count.get() } else { 0 };
+            left = left.saturating_add(count.get());
+            entered = entered.saturating_add(entering);
             if count.get() != entering {
-                older = older.saturating_sub(count.get()).saturating_add(entering);
                 count.set(entering);
                 let after = place.saturating_add(1);
                 changed = Some(match changed {
@@ -251,6 +252,13 @@ impl Window<'_> {
                 });
             }
         }
+        // As `used` adds it up, also where a damaged value has a wrong sum: no call frees budget by
+        // being counted, and a sum that is too large goes with the last slot.
+        let older = if self.shape.covers(head, now) {
+            self.head.older.get().saturating_sub(left).saturating_add(entered)
+        } else {
+            0
+        };
         *self.head = WindowHead {
             slot: U32::new(now),
             count: U32::ZERO,

@@ -162,3 +162,53 @@ fn the_largest_numbers_overflow_nothing() {
         );
     }
 }
+
+/// Where a rolling value keeps the sum of its older slots: the minute's, the day's.
+const SUMS_OF_OLDER: [usize; 2] = [1_576 + 8, 1_576 + 20];
+
+fn with_sum_of_older(at: usize, sum: u32) -> Vec<u8> {
+    let mut value = real_value(WindowKind::Rolling, 40);
+    value[at..at + 4].copy_from_slice(&sum.to_le_bytes());
+    value
+}
+
+#[test]
+fn a_message_that_is_counted_frees_no_budget_where_the_sum_is_too_small() {
+    let config = Config {
+        kind: WindowKind::Rolling,
+        per_minute: 1_000,
+        ..Config::default()
+    };
+    // The first slots have left, the newest one enters the ring.
+    for (at, later) in SUMS_OF_OLDER.into_iter().zip([70_000, 86_410_000]) {
+        for sum in [0, 1, 7] {
+            let mut value = with_sum_of_older(at, sum);
+            let before = status(&value, &config, NOW + later).unwrap();
+            let wish = Wish::default();
+            let answer = reserve(&mut value, &config, &Request { wish, ..request(1) }, NOW + later).unwrap();
+            assert!(matches!(answer.verdict, Verdict::Allowed(_)));
+            let after = status(&value, &config, NOW + later).unwrap();
+            assert_eq!(after.minute.used, before.minute.used + 1, "{sum}");
+            assert_eq!(after.day.used, before.day.used + 1, "{sum}");
+        }
+    }
+}
+
+#[test]
+fn a_sum_that_is_too_large_goes_with_the_last_slot() {
+    let config = Config {
+        kind: WindowKind::Rolling,
+        ..Config::default()
+    };
+    for at in SUMS_OF_OLDER {
+        let mut value = with_sum_of_older(at, 1_000_000);
+        let denied = reserve(&mut value, &config, &request(1), NOW + 30_000).unwrap();
+        assert!(matches!(denied.verdict, Verdict::Denied { .. }));
+        let a_day_later = NOW + 30_000 + 25 * 3_600_000;
+        let allowed = reserve(&mut value, &config, &request(1), a_day_later).unwrap();
+        assert!(matches!(allowed.verdict, Verdict::Allowed(_)));
+        assert_eq!((allowed.minute_left, allowed.day_left), (24, 8_999));
+        let here = status(&value, &config, a_day_later).unwrap();
+        assert_eq!((here.minute.used, here.day.used), (1, 1));
+    }
+}

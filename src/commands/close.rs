@@ -1,9 +1,9 @@
 //! `MAILRL.RELEASE key reservation` and `MAILRL.COMMIT key reservation`
 
 use mailrl_core::expiry::Expiry;
-use mailrl_core::{BadState, Changes, ReservationId, WindowKind};
+use mailrl_core::{BadState, Changes, ReservationId, WindowKind, arguments};
 
-use super::arguments::{key_name, reservation};
+use super::arguments::{key_name, refusal};
 use super::{UPDATES_KEY, entry_point};
 use crate::counters::{self, Counter};
 use crate::redis::command::ArgumentKind;
@@ -73,7 +73,7 @@ fn close<'a>(
     counter: &Counter,
 ) -> Outcome {
     let name = key_name(args, 3..=3, usage)?;
-    let id = reservation(args.get(2).unwrap_or_default())?;
+    let id = arguments::reservation(args.get(2).unwrap_or_default()).map_err(refusal)?;
     let mut key = Key::open(context, name)?;
     let closed = decide(&mut key, settings::current().kind, id, context.now_ms()).map_err(KeyError::from)?;
     if let Some(changes) = &closed {

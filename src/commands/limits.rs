@@ -1,16 +1,15 @@
 //! `MAILRL.LIMITS key [PERMINUTE n] [PERDAY n] [CONCURRENT n] | RESET`
 
-use mailrl_core::{Override, Wish, expiry, override_limits};
+use mailrl_core::arguments::LIMITS_FORM;
+use mailrl_core::{arguments, expiry, override_limits};
 
-use super::arguments::key_name;
-use super::options::{CONCURRENT, Options, PERDAY, PERMINUTE, once};
+use super::arguments::{key_name, refusal};
+use super::documented::{CONCURRENT, PERDAY, PERMINUTE};
 use super::{UPDATES_KEY, entry_point, reply_overrides};
 use crate::redis::command::ArgumentKind;
 use crate::redis::context::Outcome;
 use crate::redis::{Args, Argument, CommandSpec, Context, Key, KeyError};
 use crate::settings;
-
-const USAGE: &str = "MAILRL.LIMITS key [PERMINUTE n] [PERDAY n] [CONCURRENT n] | RESET";
 
 pub static LIMITS: CommandSpec = CommandSpec {
     name: c"mailrl.limits",
@@ -35,8 +34,8 @@ pub static LIMITS: CommandSpec = CommandSpec {
 };
 
 fn limits(context: Context<'_>, args: Args<'_>) -> Outcome {
-    let name = key_name(args, 2..=usize::MAX, USAGE)?;
-    let wanted = parse(args)?;
+    let name = key_name(args, 2..=usize::MAX, LIMITS_FORM)?;
+    let wanted = arguments::limits(args.from(2)).map_err(refusal)?;
     let mut key = Key::open(context, name)?;
     let now_ms = context.now_ms();
     let config = settings::current();
@@ -57,24 +56,4 @@ fn limits(context: Context<'_>, args: Args<'_>) -> Outcome {
     context.reply_bulk("recipients_per_day");
     context.reply_integer(config.per_day.into());
     Ok(())
-}
-
-fn parse(args: Args<'_>) -> Result<Override, String> {
-    let mut wish = Wish::default();
-    let mut reset = None;
-    let mut options = Options::new(args, 2, USAGE);
-    while let Some(option) = options.next_name() {
-        if options.limit(option, &mut wish)? {
-            continue;
-        }
-        if !option.eq_ignore_ascii_case(b"RESET") {
-            return Err(options.unknown(option));
-        }
-        once("RESET", &mut reset, ())?;
-    }
-    match (reset, wish == Wish::default()) {
-        (None, _) => Ok(Override::Set(wish)),
-        (Some(()), true) => Ok(Override::Reset),
-        (Some(()), false) => Err(format!("ERR RESET stands alone; the form is {USAGE}")),
-    }
 }

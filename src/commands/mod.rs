@@ -2,8 +2,8 @@
 
 mod arguments;
 mod close;
+mod documented;
 mod limits;
-mod options;
 #[cfg(debug_assertions)]
 mod panic;
 mod pause;

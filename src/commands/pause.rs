@@ -1,10 +1,8 @@
 //! `MAILRL.PAUSE key ms`
 
-use std::ops::RangeInclusive;
+use mailrl_core::{arguments, expiry};
 
-use mailrl_core::{MOST_PAUSE_MS, expiry};
-
-use super::arguments::{key_name, number};
+use super::arguments::{key_name, refusal};
 use super::{UPDATES_KEY, entry_point};
 use crate::redis::command::ArgumentKind;
 use crate::redis::context::Outcome;
@@ -12,7 +10,6 @@ use crate::redis::{Args, Argument, CommandSpec, Context, Key, KeyError};
 use crate::{counters, settings};
 
 const USAGE: &str = "MAILRL.PAUSE key ms";
-const PAUSE_MS: RangeInclusive<u32> = 0..=MOST_PAUSE_MS;
 
 pub static PAUSE: CommandSpec = CommandSpec {
     name: c"mailrl.pause",
@@ -32,7 +29,7 @@ pub static PAUSE: CommandSpec = CommandSpec {
 
 fn pause(context: Context<'_>, args: Args<'_>) -> Outcome {
     let name = key_name(args, 3..=3, USAGE)?;
-    let pause_ms = number("the pause in ms", args.get(2).unwrap_or_default(), &PAUSE_MS)?;
+    let pause_ms = arguments::pause_ms(args.get(2).unwrap_or_default()).map_err(refusal)?;
     let mut key = Key::open(context, name)?;
     let now_ms = context.now_ms();
     let paused =

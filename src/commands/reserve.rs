@@ -1,20 +1,15 @@
 //! `MAILRL.RESERVE key recipients [PERMINUTE n] [PERDAY n] [CONCURRENT n] [LEASE ms] [BULK]`
 
-use std::ops::RangeInclusive;
+use mailrl_core::arguments::RESERVE_FORM;
+use mailrl_core::{Answer, IdText, Lane, Verdict, arguments, expiry};
 
-use mailrl_core::{Answer, IdText, Lane, Request, Verdict, Wish, expiry};
-
-use super::arguments::{LIMIT, key_name, number};
-use super::options::{CONCURRENT, Options, PERDAY, PERMINUTE, once};
+use super::arguments::{key_name, refusal};
+use super::documented::{CONCURRENT, PERDAY, PERMINUTE};
 use super::{UPDATES_KEY, entry_point};
 use crate::redis::command::ArgumentKind;
 use crate::redis::context::Outcome;
 use crate::redis::{Args, Argument, CommandSpec, Context, Key, KeyError};
 use crate::{counters, settings};
-
-const USAGE: &str = "MAILRL.RESERVE key recipients [PERMINUTE n] [PERDAY n] [CONCURRENT n] [LEASE ms] [BULK]";
-const LEASE_MS: RangeInclusive<u32> = 1..=3_600_000;
-const DEFAULT_LEASE_MS: u32 = 120_000;
 
 pub static RESERVE: CommandSpec = CommandSpec {
     name: c"mailrl.reserve",
@@ -48,8 +43,8 @@ pub static RESERVE: CommandSpec = CommandSpec {
 };
 
 fn reserve(context: Context<'_>, args: Args<'_>) -> Outcome {
-    let name = key_name(args, 3..=usize::MAX, USAGE)?;
-    let request = parse(args)?;
+    let name = key_name(args, 3..=usize::MAX, RESERVE_FORM)?;
+    let request = arguments::reserve(args.from(2)).map_err(refusal)?;
     let mut key = Key::open(context, name)?;
     let now_ms = context.now_ms();
     let answer =
@@ -96,28 +91,4 @@ fn reply(context: Context<'_>, answer: &Answer) {
         Verdict::Allowed(id) => context.reply_bulk(id.write(&mut IdText::default())),
         _ => context.reply_empty(),
     }
-}
-
-fn parse(args: Args<'_>) -> Result<Request, String> {
-    let recipients = number("recipients", args.get(2).unwrap_or_default(), &LIMIT)?;
-    let mut wish = Wish::default();
-    let mut lease_ms = None;
-    let mut bulk = None;
-    let mut options = Options::new(args, 3, USAGE);
-    while let Some(option) = options.next_name() {
-        if options.limit(option, &mut wish)? {
-            continue;
-        }
-        match option {
-            _ if option.eq_ignore_ascii_case(b"LEASE") => options.value("LEASE", &LEASE_MS, &mut lease_ms)?,
-            _ if option.eq_ignore_ascii_case(b"BULK") => once("BULK", &mut bulk, Lane::Bulk)?,
-            _ => return Err(options.unknown(option)),
-        }
-    }
-    Ok(Request {
-        recipients,
-        wish,
-        lane: bulk.unwrap_or_default(),
-        lease_ms: lease_ms.unwrap_or(DEFAULT_LEASE_MS),
-    })
 }

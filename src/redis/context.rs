@@ -57,6 +57,11 @@ impl<'a> Args<'a> {
         }
     }
 
+    /// The bytes of those from `first` on.
+    pub fn from(self, first: usize) -> impl Iterator<Item = &'a [u8]> {
+        (first..self.len()).map_while(move |index| self.get(index))
+    }
+
     /// One as the name of a key.
     pub fn key(self, index: usize) -> Option<KeyName<'a>> {
         self.raw.get(index).map(|&raw| KeyName {

@@ -1,7 +1,13 @@
 //! A naive mailbox: every counted message is remembered with the times it counts from, and each
 //! question is answered by looking at all of them. Slow, and too simple to be wrong.
 
-use mailrl_core::{Config, Lane, Override, Reason, Request, Shape, Verdict, WindowKind, Wish};
+mod play;
+mod step;
+
+use mailrl_core::{Config, Lane, MOST_OPEN, Override, Reason, Request, Shape, Verdict, WindowKind, Wish};
+
+pub use play::play;
+pub use step::Step;
 
 /// A counted message. Where a window has dropped it for good, its time there is `None`.
 #[derive(Debug, Clone)]
@@ -112,6 +118,12 @@ impl Model {
                 day_at: Some(now),
                 open_until: Some(now + u64::from(request.lease_ms)),
             });
+            if self.open(now) > MOST_OPEN {
+                let is_open = |message: &&mut Message| message.open_until.is_some_and(|until| now < until);
+                if let Some(oldest) = self.messages.iter_mut().find(is_open) {
+                    oldest.open_until = None;
+                }
+            }
         }
         let left = |limit: u64, used: u64| u32::try_from(limit.saturating_sub(used)).unwrap();
         Expected {
