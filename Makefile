@@ -1,7 +1,7 @@
 # What one does here. `make` alone lists it.
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build run redis test lint format bench clean
+.PHONY: help setup build run redis test test-all lint format bench clean
 
 # Port of `make redis`; the next free one if it is taken.
 PORT ?= 6379
@@ -23,9 +23,14 @@ redis: setup ## start a Redis with the module and tell how to talk to it; Ctrl-C
 	cargo build --release --locked -p mailrl
 	@scripts/redis.sh target/release/libmailrl.so $(PORT)
 
-test: setup ## run every test
+test: setup ## run every test; the module's also on each other server that is in target/servers
 	cargo build --locked --workspace
 	cargo test --locked --workspace
+	@scripts/test-servers.sh
+
+test-all: setup ## fetch the other servers that the module is tested on (Redis 8.0, 8.2, Valkey 8.1), then run every test
+	@scripts/fetch-servers.sh
+	@$(MAKE) --no-print-directory test
 
 lint: setup ## format, clippy and the compiler's checks of the example in Node, as CI does
 	cargo fmt --all --check
