@@ -11,6 +11,9 @@ if [ ${#servers[@]} = 0 ]; then
     exit
 fi
 
+# What mailboxes and calls cost in memory is the module's; the machine's own Redis has shown it at full length.
+export MAILRL_TEST_MAILBOXES=${MAILRL_TEST_MAILBOXES:-20000} MAILRL_TEST_CALLS=${MAILRL_TEST_CALLS:-100000}
+
 table=""
 for server in "${servers[@]}"; do
     name=$(basename "$(dirname "$server")")
