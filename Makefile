@@ -7,7 +7,7 @@
 PORT ?= 6379
 
 help: ## list what there is to do
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 setup: ## install what is missing on Debian (Redis, libclang, Node); needs root or sudo only for that
 	@scripts/setup.sh
