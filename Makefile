@@ -1,7 +1,7 @@
 # What one does here. `make` alone lists it.
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build run redis test fuzz lint format bench clean
+.PHONY: help setup build run redis test test-all fuzz lint format bench clean
 
 # Port of `make redis`; the next free one if it is taken.
 PORT ?= 6379
@@ -9,7 +9,7 @@ PORT ?= 6379
 FUZZ_SECONDS ?= 60
 
 help: ## list what there is to do
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 setup: ## install what is missing on Debian (Redis, libclang, Node); needs root or sudo only for that
 	@scripts/setup.sh
@@ -25,9 +25,14 @@ redis: setup ## start a Redis with the module and tell how to talk to it; Ctrl-C
 	cargo build --release --locked -p mailrl
 	@scripts/redis.sh target/release/libmailrl.so $(PORT)
 
-test: setup ## run every test
+test: setup ## run every test; the module's also on each other server that is in target/servers
 	cargo build --locked --workspace
 	cargo test --locked --workspace
+	@scripts/test-servers.sh
+
+test-all: setup ## fetch the other servers that the module is tested on (Redis 8.0, 8.2, Valkey 8.1), then run every test
+	@scripts/fetch-servers.sh
+	@$(MAKE) --no-print-directory test
 
 fuzz: setup ## fuzz arguments, values and sequences of calls, each for FUZZ_SECONDS (60)
 	@fuzz/run.sh $(FUZZ_SECONDS)

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Installs what the build, the tests and the demo need and this machine lacks. Does nothing, and asks
-# for nothing, where all of it is there.
+# Installs what the build, the tests and the demo need and this machine lacks, and what it is told beyond
+# that: scripts/setup.sh [COMMAND:PACKAGE …]. Does nothing, and asks for nothing, where all of it is there.
 set -eu
 
 missing=""
@@ -14,6 +14,9 @@ need redis-server redis-server
 need redis-benchmark redis-tools
 need node nodejs
 need npm npm
+for further in "$@"; do
+    need "${further%%:*}" "${further#*:}"
+done
 
 # The module's bindings are made with libclang at build time.
 if ! ldconfig -p | grep -q 'libclang[-.]' && [ -z "$(find /usr/lib/llvm-*/lib -name 'libclang[-.]*so*' 2>/dev/null)" ]; then

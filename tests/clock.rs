@@ -1,5 +1,5 @@
-//! Time passes, turns over and steps back: on a real server whose clock the test moves. Where the
-//! moment at which a window opens is the subject, no turns put it off.
+//! Windows open as time passes: on a real server whose clock the test moves. Where the moment at which
+//! one opens is the subject, no turns put it off.
 
 use test_support::{Calls, NOON_MS, RedisServer};
 
@@ -8,17 +8,6 @@ const MINUTE_MS: u64 = 60_000;
 const HOUR_MS: u64 = 3_600_000;
 const DAY_MS: u64 = 86_400_000;
 const MIDNIGHT_MS: u64 = NOON_MS + 12 * HOUR_MS;
-
-/// Reserves, which is denied; it is allowed exactly as late as the reply says and not 1 ms before.
-fn waits_exactly(server: &RedisServer, redis: &mut redis::Connection, arguments: &str) -> (String, u64) {
-    let (reason, retry_after_ms) = redis.denied(KEY, arguments);
-    server.move_clock_ms(retry_after_ms.cast_signed() - 1);
-    let last = redis.denied(KEY, arguments);
-    assert_eq!(last, (reason.clone(), 1), "{arguments} after {retry_after_ms} ms");
-    server.move_clock_ms(1);
-    redis.allowed(KEY, arguments);
-    (reason, retry_after_ms)
-}
 
 #[test]
 fn a_calendar_minute_ends_with_the_minute() {
@@ -33,7 +22,7 @@ fn a_calendar_minute_ends_with_the_minute() {
         let waited = if rest == 1 {
             redis.denied(KEY, "1")
         } else {
-            waits_exactly(&server, &mut redis, "1")
+            server.waits_exactly(&mut redis, KEY, "1")
         };
         assert_eq!(waited, ("minute".into(), rest));
     }
@@ -50,12 +39,18 @@ fn a_rolling_minute_is_over_when_its_oldest_second_has_left() {
     }
     // The first one counted in the second that began at noon, which is covered for 61 s.
     assert_eq!(
-        waits_exactly(&server, &mut redis, "1"),
+        server.waits_exactly(&mut redis, KEY, "1"),
         ("minute".into(), 61_000 - 25_250)
     );
     // Then one more place each second.
-    assert_eq!(waits_exactly(&server, &mut redis, "1"), ("minute".into(), 1_000));
-    assert_eq!(waits_exactly(&server, &mut redis, "1"), ("minute".into(), 1_000));
+    assert_eq!(
+        server.waits_exactly(&mut redis, KEY, "1"),
+        ("minute".into(), 1_000)
+    );
+    assert_eq!(
+        server.waits_exactly(&mut redis, KEY, "1"),
+        ("minute".into(), 1_000)
+    );
 }
 
 #[test]
@@ -65,7 +60,7 @@ fn a_calendar_day_ends_at_midnight_utc() {
     redis.allowed(KEY, "8");
     server.stop_clock_at_ms(MIDNIGHT_MS - 1_000);
     redis.allowed(KEY, "2");
-    assert_eq!(waits_exactly(&server, &mut redis, "10"), ("day".into(), 1_000));
+    assert_eq!(server.waits_exactly(&mut redis, KEY, "10"), ("day".into(), 1_000));
     assert_eq!(redis.now_ms(), MIDNIGHT_MS);
     assert_eq!(redis.used(KEY).1, 10);
 }
@@ -84,8 +79,8 @@ fn a_rolling_day_is_over_when_enough_of_its_oldest_five_minutes_have_left() {
         ("day".into(), DAY_MS + 300_000 - HOUR_MS - 1_000)
     );
     assert_eq!(redis.denied(KEY, "5"), ("day".into(), DAY_MS + 300_000 - 1_000));
-    assert_eq!(waits_exactly(&server, &mut redis, "2").0, "day");
-    assert_eq!(waits_exactly(&server, &mut redis, "5").0, "day");
+    assert_eq!(server.waits_exactly(&mut redis, KEY, "2").0, "day");
+    assert_eq!(server.waits_exactly(&mut redis, KEY, "5").0, "day");
 }
 
 #[test]
@@ -97,10 +92,10 @@ fn a_limit_that_was_lowered_is_waited_for_until_enough_has_left() {
         server.move_clock_ms(1_000);
     }
     // Eight of ten have to leave: the eighth counted in the second that began 7 s after noon.
-    let waited = waits_exactly(&server, &mut redis, "1 PERMINUTE 3");
+    let waited = server.waits_exactly(&mut redis, KEY, "1 PERMINUTE 3");
     assert_eq!(waited, ("minute".into(), 7_000 + 61_000 - 10_000));
     redis.ask::<()>("CONFIG SET mailrl.recipients-per-day 7");
-    assert_eq!(waits_exactly(&server, &mut redis, "3").0, "day");
+    assert_eq!(server.waits_exactly(&mut redis, KEY, "3").0, "day");
     assert_eq!(redis.now_ms(), NOON_MS + DAY_MS + 300_000);
 }
 
@@ -110,9 +105,15 @@ fn a_pause_and_a_full_minute_are_waited_out_in_one() {
     let mut redis = server.connection();
     redis.allowed(KEY, "1");
     redis.pause(KEY, 90_000);
-    assert_eq!(waits_exactly(&server, &mut redis, "1"), ("paused".into(), 90_000));
+    assert_eq!(
+        server.waits_exactly(&mut redis, KEY, "1"),
+        ("paused".into(), 90_000)
+    );
     redis.pause(KEY, 10_000);
-    assert_eq!(waits_exactly(&server, &mut redis, "1"), ("minute".into(), 61_000));
+    assert_eq!(
+        server.waits_exactly(&mut redis, KEY, "1"),
+        ("minute".into(), 61_000)
+    );
 }
 
 /// Sends whatever is allowed, trying every so often; gives when each mail arrived.
@@ -160,96 +161,6 @@ fn no_rolling_day_holds_more_than_its_limit_however_it_is_aligned() {
     server.move_clock_ms(250_000);
     let sent = greedy(&server, "3", 61_000, 3 * DAY_MS, 0);
     assert_eq!(most_in(&sent, DAY_MS), 10, "{sent:?}");
-}
-
-#[test]
-fn a_clock_that_steps_back_frees_no_budget() {
-    for kind in ["calendar", "rolling"] {
-        let server = RedisServer::at_noon(["window", kind, "per-minute", "5", "recipients-per-day", "50"]);
-        let mut redis = server.connection();
-        for _ in 0..5 {
-            redis.allowed(KEY, "10");
-        }
-        for step_ms in [1, 999, MINUTE_MS, HOUR_MS, 11 * HOUR_MS, DAY_MS, 3 * DAY_MS] {
-            server.move_clock_ms(-step_ms.cast_signed());
-            assert_eq!(redis.used(KEY), (5, 50), "{kind}: {step_ms} ms");
-            assert_eq!(redis.denied(KEY, "1").0, "day");
-        }
-    }
-}
-
-#[test]
-fn a_clock_that_steps_back_blocks_no_mailbox_for_longer_than_its_window() {
-    for (kind, minute_ms, day_ms) in [
-        ("calendar", MINUTE_MS, DAY_MS),
-        ("rolling", 61_000, DAY_MS + 300_000),
-    ] {
-        let server = RedisServer::at_noon([
-            "pacing",
-            "no",
-            "window",
-            kind,
-            "per-minute",
-            "5",
-            "recipients-per-day",
-            "50",
-        ]);
-        let mut redis = server.connection();
-        for _ in 0..5 {
-            redis.allowed(KEY, "1");
-        }
-        server.move_clock_ms(-HOUR_MS.cast_signed());
-        let (reason, waited) = waits_exactly(&server, &mut redis, "1");
-        assert!(reason == "minute" && waited <= minute_ms, "{kind}: {waited}");
-
-        redis.allowed(KEY, "44");
-        server.move_clock_ms(-5 * HOUR_MS.cast_signed());
-        let (reason, waited) = waits_exactly(&server, &mut redis, "10");
-        assert!(reason == "day" && waited <= day_ms, "{kind}: {waited}");
-    }
-}
-
-#[test]
-fn a_clock_that_steps_back_makes_no_pause_and_no_lease_longer() {
-    let server = RedisServer::at_noon(["pacing", "no"]);
-    let mut redis = server.connection();
-    redis.allowed(KEY, "1");
-    redis.pause(KEY, 30_000);
-    server.move_clock_ms(-HOUR_MS.cast_signed());
-    assert_eq!(redis.status(KEY).paused_for_ms, 30_000);
-    assert_eq!(
-        waits_exactly(&server, &mut redis, "1 CONCURRENT 2"),
-        ("paused".into(), 30_000)
-    );
-    assert_eq!(redis.denied(KEY, "1 CONCURRENT 2").0, "concurrent");
-    server.move_clock_ms(90_000);
-    redis.allowed(KEY, "1 CONCURRENT 2");
-    assert_eq!(redis.status(KEY).open, 2);
-}
-
-#[test]
-fn a_reservation_made_before_the_clock_stepped_back_can_be_released() {
-    for kind in ["calendar", "rolling"] {
-        let server = RedisServer::at_noon(["window", kind]);
-        let mut redis = server.connection();
-        let id = redis.allowed(KEY, "7");
-        server.move_clock_ms(-HOUR_MS.cast_signed());
-        redis.allowed(KEY, "1");
-        assert!(redis.release(KEY, &id));
-        assert_eq!(redis.used(KEY), (1, 1), "{kind}");
-        assert!(!redis.release(KEY, &id));
-    }
-}
-
-#[test]
-fn the_expiry_follows_a_clock_that_stepped_back() {
-    let server = RedisServer::at_noon([]);
-    let mut redis = server.connection();
-    redis.allowed(KEY, "1");
-    server.move_clock_ms(-10 * HOUR_MS.cast_signed());
-    redis.allowed(KEY, "1");
-    let expires_at = redis.snapshot(KEY.as_bytes()).expires_at.cast_unsigned();
-    assert_eq!(expires_at, NOON_MS + 16 * HOUR_MS);
 }
 
 #[test]

@@ -9,6 +9,7 @@
 //! | `clock` | its clock, moved at will |
 //! | `append_only_file` | what it has written there |
 //! | `calls` | the module's commands, as tests write them |
+//! | `waiting` | waiting exactly as long as a denial says |
 //! | `captured_log` | what a test logs |
 //! | `module` | where the module is |
 
@@ -21,6 +22,7 @@ mod module;
 mod redis_server;
 mod replication;
 mod sentinel;
+mod waiting;
 
 pub use append_only_file::Words;
 pub use calls::{Answer, Calls, Overrides, Snapshot, Status, WindowStatus, error_text};

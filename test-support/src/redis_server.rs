@@ -1,5 +1,6 @@
 //! A redis-server of a test's own.
 
+use std::ffi::OsString;
 use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -27,6 +28,12 @@ pub fn free_port() -> u16 {
     listener.local_addr().expect("a bound address").port()
 }
 
+/// The program that `MAILRL_REDIS_SERVER` names (a path, or a name to look for), else the machine's
+/// `redis-server`. One that takes more than a path to start stands behind a script.
+fn program() -> OsString {
+    std::env::var_os("MAILRL_REDIS_SERVER").unwrap_or("redis-server".into())
+}
+
 /// What a server is started with.
 #[derive(Debug, Clone, Default)]
 pub struct RedisServerBuilder {
@@ -35,6 +42,7 @@ pub struct RedisServerBuilder {
     port: Option<u16>,
     configuration: Option<String>,
     clock: bool,
+    time_zone: Option<String>,
 }
 
 impl RedisServerBuilder {
@@ -73,6 +81,13 @@ impl RedisServerBuilder {
         self
     }
 
+    /// Has it live in this time zone (a value of `TZ`) and not in the machine's.
+    #[must_use]
+    pub fn time_zone(mut self, zone: &str) -> Self {
+        self.time_zone = Some(zone.to_owned());
+        self
+    }
+
     /// Starts the server, and waits until it answers.
     ///
     /// # Panics
@@ -106,6 +121,7 @@ impl RedisServerBuilder {
                 directory,
                 arguments: self.arguments.clone(),
                 module: self.module.clone(),
+                time_zone: self.time_zone.clone(),
             };
             match server.spawn() {
                 Ok(()) => return Ok(server),
@@ -126,6 +142,7 @@ pub struct RedisServer {
     directory: TempDir,
     arguments: Vec<String>,
     module: Option<Vec<String>>,
+    time_zone: Option<String>,
 }
 
 impl RedisServer {
@@ -300,8 +317,7 @@ impl RedisServer {
 
     /// Starts the process and waits until it takes connections; an error is the server's log.
     fn spawn(&mut self) -> Result<(), String> {
-        let mut command =
-            Command::new(std::env::var_os("MAILRL_REDIS_SERVER").unwrap_or("redis-server".into()));
+        let mut command = Command::new(program());
         if self.directory().join(CONFIGURATION).exists() {
             command.arg(self.directory().join(CONFIGURATION));
         }
@@ -309,6 +325,7 @@ impl RedisServer {
             clock.show_to(&mut command);
         }
         command
+            .envs(self.time_zone.iter().map(|zone| ("TZ", zone)))
             .args([
                 "--port",
                 &self.port.to_string(),
@@ -331,8 +348,10 @@ impl RedisServer {
         }
         let _ = std::fs::remove_file(self.log_path());
         let child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn();
-        let mut child =
-            child.map_err(|error| format!("redis-server: {error} (apt-get install redis-server)"))?;
+        let mut child = child.map_err(|error| {
+            let program = program();
+            format!("{}: {error} (apt-get install redis-server)", program.display())
+        })?;
         let deadline = Instant::now() + START_DEADLINE;
         loop {
             let ended = child.try_wait().is_ok_and(|status| status.is_some());
