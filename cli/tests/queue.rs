@@ -52,7 +52,7 @@ impl Queue {
     /// What a worker does with a message.
     async fn worker(&self, id: &str, step: impl FnOnce(&mut Record)) {
         let client = redis::Client::open(self.redis.url()).unwrap();
-        let records = Records::new(client, "bull", QUEUE).unwrap();
+        let records = Records::new(client, "bull", QUEUE);
         let id: MessageId = id.parse().unwrap();
         let mut found = records.load(&id).await.unwrap().unwrap();
         step(&mut found.record);

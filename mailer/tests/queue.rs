@@ -41,7 +41,7 @@ impl Setup {
         let options_of_jobs = bullmq::options::QueueOptions::new().connection(connection);
         Self {
             queue: SendQueue::connect(&options(redis.url(), &folder)).await.unwrap(),
-            records: Records::new(redis::Client::open(redis.url()).unwrap(), "bull", QUEUE).unwrap(),
+            records: Records::new(redis::Client::open(redis.url()).unwrap(), "bull", QUEUE),
             jobs: bullmq::Queue::with_options(QUEUE, options_of_jobs).await.unwrap(),
             redis,
             folder,

@@ -19,7 +19,7 @@ const ALL: Page = Page {
 
 fn records(redis: &RedisServer) -> Records {
     let client = redis::Client::open(redis.url()).unwrap();
-    Records::new(client, "bull", QUEUE).unwrap()
+    Records::new(client, "bull", QUEUE)
 }
 
 fn id(id: &str) -> MessageId {
@@ -353,7 +353,7 @@ async fn a_redis_that_is_gone_is_an_error_within_seconds_and_one_that_came_back_
 async fn in_a_prefix_that_is_a_hash_tag_all_keys_are_in_one_slot() {
     let redis = RedisServer::builder().start();
     let client = redis::Client::open(redis.url()).unwrap();
-    let records = Records::new(client, "{bull}", QUEUE).unwrap();
+    let records = Records::new(client, "{bull}", QUEUE);
     for (name, state) in [("{a}", MessageState::Pending), ("b", MessageState::Failed)] {
         enter(&records, name, state).await;
     }

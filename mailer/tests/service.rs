@@ -217,13 +217,14 @@ async fn a_message_whose_turn_comes_past_its_age_limit_fails_at_once() {
 }
 
 #[tokio::test]
-async fn a_message_of_nobody_fails_and_one_whose_mailer_cannot_be_had_now_is_tried_again() {
+async fn a_message_of_nobody_fails_and_one_whose_mailer_cannot_be_had_now_waits_for_it() {
     let service = |error| MailProviderService::new(Always(Err(error)), Policy::default());
     let unknown = service(FactoryError::Unknown("no tenant \"x\"".into()));
     assert_eq!(failed(&unknown, &message("foobar")).await, "no tenant \"x\"");
     let unusable = service(FactoryError::Unusable("no secret".into()));
+    // That is no try: a secret may be missing for longer than all tries take.
     let deferral = scheduled(&unusable, &message("foobar")).await;
-    assert_eq!(deferral.reason, DeferralReason::Failure("no secret".into()));
+    assert_eq!(deferral.reason, DeferralReason::Unavailable("no secret".into()));
 }
 
 /// A mailer that is never reached.

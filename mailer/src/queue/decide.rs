@@ -2,7 +2,6 @@
 
 use std::time::SystemTime;
 
-use super::job::MailJob;
 use super::outbox::{QueueError, SendQueue};
 use super::record::{Decision, Record, Refusal};
 use crate::message::MessageId;
@@ -88,11 +87,8 @@ impl SendQueue {
                 Err(DecideError::NoMail(path.clone()))
             };
         }
-        let data = self.jobs.data(&record.job_id).await.map_err(QueueError::from)?;
-        let gone = || DecideError::NoMail(format!("it was in job {}", record.job_id));
-        let mail = data
-            .and_then(|data| MailJob::parse(&data).ok()?.inline_mime().ok()?)
-            .ok_or_else(gone)?;
+        let mail = self.jobs.mail(&record.job_id).await.map_err(QueueError::from)?;
+        let mail = mail.ok_or_else(|| DecideError::NoMail(format!("it was in job {}", record.job_id)))?;
         let path = self.store.put(id, mail).await.map_err(QueueError::from)?;
         record.job.mime_path = Some(path);
         Ok(())

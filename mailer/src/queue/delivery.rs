@@ -44,14 +44,15 @@ pub(super) struct Deliveries<M> {
     pub(super) mails: MailStore,
     pub(super) claim_time: Duration,
     pub(super) send_time: Duration,
-    pub(super) tally: Tally,
+    pub(super) tally: Arc<Tally>,
 }
 
 impl<M: Mailers> Deliveries<M> {
-    /// Sends the message that a job names, if it is its time and nobody else does.
-    pub(super) async fn visit(&self, job: &MailJob, job_id: &str, added_at: u64) -> Verdict {
+    /// Sends the message that a job names, if it is its time and nobody else does. It is wanted since
+    /// that time (ms since 1970), unless the job says otherwise.
+    pub(super) async fn visit(&self, job: &MailJob, job_id: &str, wanted_since: u64) -> Verdict {
         loop {
-            match self.try_visit(job, job_id, added_at).await {
+            match self.try_visit(job, job_id, wanted_since).await {
                 Ok(Some(verdict)) => return verdict,
                 // Somebody else was faster: what has become of the message?
                 Ok(None) => {}
@@ -70,7 +71,7 @@ impl<M: Mailers> Deliveries<M> {
         &self,
         job: &MailJob,
         job_id: &str,
-        added_at: u64,
+        wanted_since: u64,
     ) -> Result<Option<Verdict>, RecordsError> {
         let id = &job.message_id;
         let holder = Uuid::new_v4().to_string();
@@ -78,7 +79,7 @@ impl<M: Mailers> Deliveries<M> {
         let Versioned { mut record, version } = match self.records.load(id).await? {
             Some(found) => found,
             None => Versioned {
-                record: new_record(job, job_id, added_at, now),
+                record: new_record(job, job_id, wanted_since, now),
                 version: 0,
             },
         };
@@ -106,15 +107,13 @@ impl<M: Mailers> Deliveries<M> {
 
     async fn deliver_and_settle(&self, job: &MailJob, hold: Arc<Hold>) -> Option<Verdict> {
         let came_to = self.deliver(job, &hold).await;
+        self.tally.count(&came_to);
         let kept = match came_to {
             Ok(Delivery::Sent) => None,
             _ => self.keep(job, &hold.record()).await,
         };
         match hold.settle(&came_to, kept.as_deref()).await {
-            Ok(record) => {
-                self.tally.count(&came_to);
-                Some(self.settled(&job.message_id, &record).await)
-            }
+            Ok(record) => Some(self.settled(&job.message_id, &record).await),
             Err(_lost) => None,
         }
     }
@@ -209,8 +208,8 @@ impl<M: Mailers> Deliveries<M> {
     }
 }
 
-fn new_record(job: &MailJob, job_id: &str, added_at: u64, now: u64) -> Record {
-    let created_at = job.created_at.unwrap_or(added_at);
+fn new_record(job: &MailJob, job_id: &str, wanted_since: u64, now: u64) -> Record {
+    let created_at = job.created_at.unwrap_or(wanted_since);
     // Whose mail it is shows when it is read.
     Record::new(
         job.without_mime(),

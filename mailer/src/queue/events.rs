@@ -7,8 +7,10 @@
 //! | [`STORE_ERROR`] | warn | `message_id`, `error` | a mail could not be kept in the store, or not be deleted from it |
 //! | [`PANIC`] | error | `job_id`, `error` | a worker panicked over a job, which comes again |
 //! | [`QUEUE_ERROR`] | warn | `error` | `BullMQ` or its Redis fails; that is tried again |
+//! | [`RECONNECTING`] | warn | | Redis answers, but not on `BullMQ`'s connection, which is made anew |
 //! | [`STALLED`] | warn | `job_id` | the worker of a job died, and the job comes again |
 //! | [`REQUEUED`] | warn | `message_id`, `state`, `overdue_ms` | the queue had lost a message, which has a new job |
+//! | [`LOST`] | error | `message_id`, `state`, `error` | the queue had lost a message whose mail was in its job, so that it ended |
 //! | [`FORGOTTEN`] | info | `path` | a mail was deleted from the store since no message needs it any more |
 //!
 //! What becomes of messages, [`service::events`](crate::service::events) tells.
@@ -32,10 +34,14 @@ pub const STORE_ERROR: &str = "mail.store.error";
 pub const PANIC: &str = "mail.worker.panic";
 /// `BullMQ` or its Redis fails.
 pub const QUEUE_ERROR: &str = "mail.queue.error";
+/// Redis answers, but not on `BullMQ`'s connection.
+pub const RECONNECTING: &str = "mail.queue.reconnecting";
 /// The worker of a job died.
 pub const STALLED: &str = "mail.job.stalled";
 /// The queue had lost a message.
 pub const REQUEUED: &str = "mail.requeued";
+/// The queue had lost a message with its mail.
+pub const LOST: &str = "mail.lost";
 /// A mail was deleted from the store since no message needs it any more.
 pub const FORGOTTEN: &str = "mail.store.forgotten";
 
@@ -62,6 +68,13 @@ pub(super) fn queue_error(error: &dyn Display) {
     warn!(event = QUEUE_ERROR, %error, "the queue fails");
 }
 
+pub(super) fn reconnecting() {
+    warn!(
+        event = RECONNECTING,
+        "the connection to the queue does not work any more, it is made anew"
+    );
+}
+
 pub(super) fn stalled(job_id: &str) {
     warn!(
         event = STALLED,
@@ -76,6 +89,16 @@ pub(super) fn requeued(id: &MessageId, record: &Record, overdue_ms: u64) {
         state = record.state.as_str(),
         overdue_ms,
         "the queue had lost the message, it has a new job"
+    );
+}
+
+pub(super) fn lost(id: &MessageId, record: &Record) {
+    error!(
+        event = LOST,
+        message_id = id.as_str(),
+        state = record.state.as_str(),
+        error = record.reason.as_deref().unwrap_or_default(),
+        "the queue had lost the message and its mail with it"
     );
 }
 

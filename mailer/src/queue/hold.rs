@@ -53,8 +53,7 @@ impl Hold {
 
     /// True if the mail may be out.
     pub(super) fn is_announced(&self) -> bool {
-        let claim = &self.current().record.claim;
-        claim.as_ref().is_some_and(|claim| claim.announced)
+        self.current().record.is_announced()
     }
 
     /// What has to be done before the mail is handed over.
@@ -114,7 +113,9 @@ impl Hold {
     }
 
     /// False if somebody else wrote it meanwhile, or this worker did without knowing: then it was
-    /// read anew.
+    /// read anew. If Redis lost what was written last (it came back from an older copy, or a replica
+    /// took over), nobody knows better than this worker, and its record is written over what is left;
+    /// else the mail would go out again.
     async fn write(&self, version: u64, record: &Record, now: u64) -> Result<bool, RecordsError> {
         if self
             .records
@@ -124,10 +125,9 @@ impl Hold {
         {
             return Ok(true);
         }
-        if let Some(found) = self.records.load(&self.id).await? {
-            *self.current() = found;
-        } else {
-            self.current().version = 0;
+        match self.records.load(&self.id).await? {
+            Some(found) if found.version >= version || found.record.is_announced() => *self.current() = found,
+            older => self.current().version = older.map_or(0, |found| found.version),
         }
         Ok(false)
     }

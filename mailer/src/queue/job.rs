@@ -36,7 +36,7 @@ pub struct MailJob {
     /// The envelope's recipients; else the mail's own To, Cc and Bcc.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub to: Option<Vec<String>>,
-    /// Since when the mail is to be sent, in ms since 1970; else the job's own time.
+    /// Since when the mail is to be sent, in ms since 1970; else the job's own time and its delay.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub created_at: Option<u64>,
     /// The mail (RFC 5322) in base64; either this or `mime_path`.

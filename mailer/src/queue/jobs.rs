@@ -5,7 +5,7 @@ use std::time::Duration;
 use bullmq::options::{QueueOptions, RedisConnectionOptions};
 use bullmq::types::{BackoffStrategy, JobState, KeepJobs, RemoveOnFinish};
 use bullmq::{JobOptions, Queue};
-use serde_json::Value;
+use bytes::Bytes;
 
 use super::job::MailJob;
 use super::{JOB, KEPT, QUEUE};
@@ -50,19 +50,19 @@ impl Jobs {
         within(self.0.remove(job_id)).await
     }
 
-    /// Whether `BullMQ` will hand a job out, now or later, or has.
-    pub(super) async fn is_alive(&self, job_id: &str) -> Result<bool, bullmq::Error> {
+    /// Whether `BullMQ` is about to hand a job out, or has.
+    pub(super) async fn is_due(&self, job_id: &str) -> Result<bool, bullmq::Error> {
         let state = within(self.0.get_job_state(job_id)).await?;
         Ok(!matches!(
             state,
-            JobState::Unknown | JobState::Completed | JobState::Failed
+            JobState::Unknown | JobState::Completed | JobState::Failed | JobState::Delayed
         ))
     }
 
-    /// What a job says, if it is still there.
-    pub(super) async fn data(&self, job_id: &str) -> Result<Option<Value>, bullmq::Error> {
+    /// The mail that stands in a job itself, if it is still there.
+    pub(super) async fn mail(&self, job_id: &str) -> Result<Option<Bytes>, bullmq::Error> {
         let job = within(self.0.get_job(job_id)).await?;
-        Ok(job.map(|job| job.data().clone()))
+        Ok(job.and_then(|job| MailJob::parse(job.data()).ok()?.inline_mime().ok()?))
     }
 }
 

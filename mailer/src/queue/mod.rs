@@ -5,10 +5,12 @@
 //! message; the message's [`Record`] is claimed before the mail is handed over and settled after
 //! it, each time by compare-and-set.
 
+mod connection;
 mod contents;
 mod decide;
 mod delivery;
 pub mod events;
+mod fetcher;
 mod hold;
 mod job;
 mod jobs;

@@ -88,7 +88,7 @@ impl SendQueue {
     pub async fn connect(options: &QueueOptions) -> Result<Self, QueueError> {
         let client = redis::Client::open(options.redis_url.as_str())
             .map_err(|error| QueueError::Address(error.to_string()))?;
-        let records = Records::new(client, &options.prefix, QUEUE)?;
+        let records = Records::new(client, &options.prefix, QUEUE);
         // BullMQ would wait for it much longer.
         records.ping().await?;
         Ok(Self {

@@ -194,6 +194,12 @@ impl Record {
         }
     }
 
+    /// True if who claimed it may have handed the mail over.
+    #[must_use]
+    pub fn is_announced(&self) -> bool {
+        self.claim.as_ref().is_some_and(|claim| claim.announced)
+    }
+
     /// Writes down what the send came to. It comes late if the claim ran out meanwhile; that is in
     /// time as long as nobody else took or decided the message.
     pub fn settle(
@@ -224,6 +230,25 @@ impl Record {
                 self.enter(MessageState::Unknown, Some(reason.clone()), now);
             }
         }
+        Ok(())
+    }
+
+    /// Ends a message whose mail was lost: for a person to decide if it may have been sent, else as
+    /// failed. While somebody sends it it does not end so.
+    pub fn lose(&mut self, reason: String, now: u64) -> Result<(), Refusal> {
+        let to = match self.state {
+            MessageState::Pending | MessageState::Scheduled => MessageState::Failed,
+            MessageState::Sending => match self.hold(now) {
+                Hold::By { until } => return Err(Refusal::Held { until }),
+                Hold::Unsent => MessageState::Failed,
+                Hold::MaybeSent => MessageState::Unknown,
+            },
+            ended => return Err(Refusal::State(ended)),
+        };
+        if to == MessageState::Failed {
+            self.claim = None;
+        }
+        self.enter(to, Some(reason), now);
         Ok(())
     }
 

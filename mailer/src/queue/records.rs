@@ -17,9 +17,9 @@ mod reply;
 
 use std::time::Duration;
 
-use redis::aio::{ConnectionManager, ConnectionManagerConfig};
 use redis::{AsyncCommands, RedisError, Script, Value};
 
+use super::connection::Connection;
 use super::record::Record;
 use crate::message::MessageId;
 use crate::state::MessageState;
@@ -27,13 +27,11 @@ use crate::time::whole_ms;
 
 /// For how long the record of a message is kept after it has ended.
 pub const KEPT: Duration = Duration::from_hours(7 * 24);
-/// How long Redis may take to answer or to be connected to.
-const PATIENCE: Duration = Duration::from_secs(2);
 
 /// The records of all messages of a queue; cheap to clone, one connection.
 #[derive(Clone)]
 pub struct Records {
-    pub(super) connection: ConnectionManager,
+    pub(super) connection: Connection,
     compare_and_set: Script,
     base: String,
 }
@@ -88,17 +86,14 @@ pub enum RecordsError {
 
 impl Records {
     /// The records beside the queue `<prefix>:<queue>`. It does not connect yet.
-    pub fn new(client: redis::Client, prefix: &str, queue: &str) -> Result<Self, RecordsError> {
+    #[must_use]
+    pub fn new(client: redis::Client, prefix: &str, queue: &str) -> Self {
         mailrl_client::provide_cryptography(&client);
-        let config = ConnectionManagerConfig::new()
-            .set_connection_timeout(Some(PATIENCE))
-            .set_response_timeout(Some(PATIENCE))
-            .set_number_of_retries(1);
-        Ok(Self {
-            connection: ConnectionManager::new_lazy_with_config(client, config)?,
+        Self {
+            connection: Connection::new(client),
             compare_and_set: Script::new(include_str!("compare_and_set.lua")),
             base: format!("{prefix}:{queue}"),
-        })
+        }
     }
 
     /// Fails within seconds if Redis does not answer.

@@ -13,7 +13,7 @@ use redis::AsyncCommands as _;
 use super::events;
 use super::jobs::Jobs;
 use super::record::Record;
-use super::records::{KEPT, Page, Records, RecordsError};
+use super::records::{KEPT, Page, Records, RecordsError, Versioned};
 use super::store::{MailStore, StoreError};
 use super::worker::QueueWorkerOptions;
 use crate::message::MessageId;
@@ -73,6 +73,8 @@ impl Sweeper {
             tokio::time::sleep(self.options.sweep_every).await;
             if let Err(error) = self.pass().await {
                 events::queue_error(&error);
+                // Its connection may be one that will never work again.
+                self.jobs = None;
             }
         }
     }
@@ -119,24 +121,27 @@ impl Sweeper {
     /// Gives an overdue message a new job if it has none. True if it stays in the list of those that
     /// are overdue.
     async fn look_after(&self, jobs: &Jobs, id: &MessageId, before: u64) -> Result<bool, SweepError> {
-        let record = match self.records.load(id).await {
-            Ok(found) => found.map(|found| found.record),
+        let found = match self.records.load(id).await {
+            Ok(found) => found,
             Err(error @ RecordsError::Foreign { .. }) => {
                 events::record_error(id, &error);
                 return Ok(true);
             }
             Err(error) => return Err(error.into()),
         };
-        let due = record.as_ref().and_then(Record::due);
-        let (Some(record), Some(due)) = (record, due.filter(|&due| due <= before)) else {
+        let due = found.as_ref().and_then(|found| found.record.due());
+        let (Some(found), Some(due)) = (found, due.filter(|&due| due <= before)) else {
             return Ok(false);
         };
         // A message that was lost before has a job by its own name.
-        for job_id in [record.job_id.as_str(), id.as_str()] {
-            if jobs.is_alive(job_id).await? {
+        for job_id in [found.record.job_id.as_str(), id.as_str()] {
+            if jobs.is_due(job_id).await? {
                 return Ok(true);
             }
         }
+        let Some(record) = self.with_mail(jobs, id, found).await? else {
+            return Ok(false);
+        };
         match requeue(jobs, id, &record).await {
             Ok(()) => events::requeued(id, &record, now_ms().saturating_sub(due)),
             Err(error @ bullmq::Error::Redis(_)) => return Err(error.into()),
@@ -144,6 +149,46 @@ impl Sweeper {
             Err(error) => events::queue_error(&error),
         }
         Ok(true)
+    }
+
+    /// The record of a message whose mail can be had without its job, into which a producer may have put
+    /// it; `None` if there is none any more, which ends the message, or if it has come further meanwhile.
+    async fn with_mail(
+        &self,
+        jobs: &Jobs,
+        id: &MessageId,
+        Versioned { mut record, version }: Versioned,
+    ) -> Result<Option<Record>, SweepError> {
+        if record.job.mime_path.is_some() {
+            return Ok(Some(record));
+        }
+        let now = now_ms();
+        let mail = jobs.mail(&record.job_id).await?;
+        let is_lost = mail.is_none();
+        if let Some(mail) = mail {
+            record.job.mime_path = Some(self.mails.put(id, mail).await?);
+        } else {
+            let reason = format!(
+                "its mail was in job {}, which is gone: enqueue it anew",
+                record.job_id
+            );
+            if record.lose(reason, now).is_err() {
+                return Ok(None);
+            }
+        }
+        if self
+            .records
+            .compare_and_set(id, version, &record, now)
+            .await?
+            .is_none()
+        {
+            return Ok(None);
+        }
+        if is_lost {
+            events::lost(id, &record);
+            return Ok(None);
+        }
+        Ok(Some(record))
     }
 
     /// Deletes mails that are older than any message gets, its record included, unless one needs them

@@ -133,7 +133,9 @@ impl<M: Mailers> MailProviderService<M> {
         let mailer = match self.mailers.mailer_for(&message.sender, &message.envelope) {
             Ok(mailer) => mailer,
             Err(FactoryError::Unknown(error)) => return Err(DeliveryError::Failed(error)),
-            Err(FactoryError::Unusable(error)) => return self.retry(message, error),
+            Err(FactoryError::Unusable(error)) => {
+                return self.postpone(&message.id, message.created_at, error);
+            }
         };
         match mailer.send_raw(&message.envelope, &message.mime).await {
             Ok(()) => Ok(Delivery::Sent),

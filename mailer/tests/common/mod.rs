@@ -3,6 +3,7 @@
 // Each test file is a program of its own and uses a part of this.
 #![allow(dead_code)]
 
+pub mod proxy;
 pub mod queue;
 
 use std::path::Path;

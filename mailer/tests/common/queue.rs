@@ -136,7 +136,7 @@ impl Setup {
         let client = redis::Client::open(self.queue_url.as_str()).unwrap();
         Outbox {
             queue: Queue::with_options(QUEUE, options).await.unwrap(),
-            records: Records::new(client, "bull", QUEUE).unwrap(),
+            records: Records::new(client, "bull", QUEUE),
             mails: self.mails(),
         }
     }
