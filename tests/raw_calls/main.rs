@@ -13,7 +13,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use rand::RngExt;
-use rand::rngs::StdRng;
+use rand::rngs::Xoshiro256PlusPlus;
 use rand::seq::IndexedRandom;
 use reply::Reply;
 use sender::Sender;
@@ -72,7 +72,7 @@ fn connect(server: &RedisServer) -> TcpStream {
 }
 
 /// Bytes that are no protocol: the server says so and hangs up, or waits for the rest in vain.
-fn hang_up_after_garbage(server: &RedisServer, random: &mut StdRng) {
+fn hang_up_after_garbage(server: &RedisServer, random: &mut Xoshiro256PlusPlus) {
     let mut stream = connect(server);
     let starts: [&[u8]; 6] = [
         b"*3\r\n$-5\r\n",

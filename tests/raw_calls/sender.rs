@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use rand::rngs::StdRng;
+use rand::rngs::Xoshiro256PlusPlus;
 use rand::seq::{IndexedMutRandom, IndexedRandom, SliceRandom};
 use rand::{Rng, RngExt, SeedableRng};
 
@@ -26,7 +26,7 @@ fn keys() -> Vec<Vec<u8>> {
 
 /// Makes calls.
 pub struct Sender {
-    pub random: StdRng,
+    pub random: Xoshiro256PlusPlus,
     keys: Vec<Vec<u8>>,
     /// Reservations that were made lately: the key and the id.
     made: Vec<(Vec<u8>, Vec<u8>)>,
@@ -38,7 +38,7 @@ pub struct Sender {
 impl Sender {
     pub fn new(seed: u64) -> Self {
         Self {
-            random: StdRng::seed_from_u64(seed),
+            random: Xoshiro256PlusPlus::seed_from_u64(seed),
             keys: keys(),
             made: Vec::new(),
             sent: Vec::new(),
@@ -179,31 +179,42 @@ impl Sender {
         }
     }
 
-    /// A command of the server's own that leaves something else under the key.
+    /// A command of the server's own.
     fn other_command(&mut self) -> Vec<Vec<u8>> {
         let (key, other) = (self.key(), self.key());
-        let noise = self.noise();
         let offset = self.number(0, 3_000);
-        let words: Vec<&[u8]> = match self.random.random_range(0..30) {
-            0 => vec![b"SET", &key, &noise],
-            1 => vec![b"SETRANGE", &key, &offset, &noise],
-            2 => vec![b"SETBIT", &key, &offset, b"1"],
-            3 => vec![b"APPEND", &key, &noise],
-            4 => vec![b"INCR", &key],
-            5 => vec![b"LPUSH", &key, &noise],
-            6 => vec![b"SADD", &key, &noise],
-            7 => vec![b"HSET", &key, &noise, b"1"],
-            8 => vec![b"ZADD", &key, b"1", &noise],
-            9 => vec![b"XADD", &key, b"*", b"field", &noise],
-            10 => vec![b"PFADD", &key, &noise],
-            11 => vec![b"PEXPIRE", &key, &offset],
-            12 => vec![b"PERSIST", &key],
-            13 => vec![b"COPY", &key, &other, b"REPLACE"],
-            14 => vec![b"RENAME", &key, &other],
-            15 => vec![b"OBJECT", b"ENCODING", &key],
+        let words: Vec<&[u8]> = match self.random.random_range(0..14) {
+            0..6 => return self.writing_command(key),
+            6 => vec![b"PEXPIRE", &key, &offset],
+            7 => vec![b"PERSIST", &key],
+            8 => vec![b"COPY", &key, &other, b"REPLACE"],
+            9 => vec![b"SETBIT", &key, &offset, b"1"],
+            10 => vec![b"INCR", &key],
+            11 => vec![b"OBJECT", b"ENCODING", &key],
             _ => vec![b"DEL", &key],
         };
         words.into_iter().map(<[u8]>::to_vec).collect()
+    }
+
+    /// A command of the server's own that leaves something else under the key.
+    fn writing_command(&mut self, key: Vec<u8>) -> Vec<Vec<u8>> {
+        let commands: [(&str, &[&str]); 10] = [
+            ("SET", &[]),
+            ("SETRANGE", &["700"]),
+            ("SETRANGE", &["180"]),
+            ("APPEND", &[]),
+            ("LPUSH", &[]),
+            ("SADD", &[]),
+            ("HSET", &["field"]),
+            ("ZADD", &["1"]),
+            ("XADD", &["*", "field"]),
+            ("PFADD", &[]),
+        ];
+        let (name, arguments) = *commands.choose(&mut self.random).expect("one of ten");
+        let mut words = vec![name.into(), key];
+        words.extend(arguments.iter().map(|word| word.as_bytes().to_vec()));
+        words.push(self.noise());
+        words
     }
 
     fn in_a_script(&mut self) {
@@ -298,7 +309,9 @@ impl Sender {
 
     /// Any bytes, at times very many.
     fn noise(&mut self) -> Vec<u8> {
-        let most = *[4, 40, 300, 3_000].choose(&mut self.random).expect("one of four");
+        let most = *[4, 4, 40, 40, 40, 300, 300, 3_000]
+            .choose(&mut self.random)
+            .expect("one of eight");
         let mut noise = vec![0; self.random.random_range(0..=most)];
         self.random.fill_bytes(&mut noise);
         noise
