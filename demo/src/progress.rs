@@ -15,15 +15,15 @@ const LINE_EVERY: Duration = Duration::from_secs(5);
 
 /// The mails as they stand.
 pub struct Progress {
-    pub campaign: Bar,
-    pub singles: Bar,
+    pub campaign: Mails,
+    pub singles: Mails,
     started: Instant,
     is_terminal: bool,
     last_line: Instant,
 }
 
 /// Some of the mails.
-pub struct Bar {
+pub struct Mails {
     name: &'static str,
     sent: usize,
     failed: usize,
@@ -38,8 +38,8 @@ impl Progress {
         let is_terminal = io::stderr().is_terminal();
         let bars = is_terminal.then(MultiProgress::new);
         Self {
-            campaign: Bar::new("campaign", campaign, bars.as_ref()),
-            singles: Bar::new("single mails", singles, bars.as_ref()),
+            campaign: Mails::new("campaign", campaign, bars.as_ref()),
+            singles: Mails::new("single mails", singles, bars.as_ref()),
             started: Instant::now(),
             is_terminal,
             last_line: Instant::now(),
@@ -78,7 +78,7 @@ impl Progress {
     }
 }
 
-impl Bar {
+impl Mails {
     fn new(name: &'static str, all: usize, bars: Option<&MultiProgress>) -> Self {
         let bar = match bars {
             Some(bars) => bars.add(ProgressBar::new(all as u64)),

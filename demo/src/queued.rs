@@ -12,7 +12,7 @@ use crate::args::Args;
 use crate::mails::{Campaign, Mail};
 use crate::progress::Progress;
 use crate::stage::Stage;
-use crate::tool::{Event, Said, Tool, end};
+use crate::tool::{Entry, Said, Tool, end};
 
 /// The mailbox that the campaign goes out of.
 pub const MAILBOX: &str = "campagne@example.com";
@@ -22,8 +22,8 @@ const WORKERS: usize = 2;
 /// How it went.
 #[derive(Debug, Default)]
 pub struct Queued {
-    pub campaign: Sent,
-    pub singles: Sent,
+    pub campaign: Tally,
+    pub singles: Tally,
     /// What each worker sent.
     pub by_worker: [u64; WORKERS],
     /// How many went out since Redis gave no decision.
@@ -38,7 +38,7 @@ pub struct Queued {
 
 /// What became of some mails.
 #[derive(Debug, Default)]
-pub struct Sent {
+pub struct Tally {
     pub sent: u64,
     pub not_sent: u64,
     /// How often one of them was put off.
@@ -111,7 +111,7 @@ impl Queued {
         usize::try_from(ended.iter().sum::<u64>()).unwrap_or(usize::MAX)
     }
 
-    fn note(&mut self, worker: usize, event: &Event, mails: &Mails<'_>, progress: &mut Progress) {
+    fn note(&mut self, worker: usize, event: &Entry, mails: &Mails<'_>, progress: &mut Progress) {
         if event.event == mailrl_client::events::REDIS_ERROR {
             self.unbraked += 1;
         }

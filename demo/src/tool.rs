@@ -17,18 +17,19 @@ use crate::stage::{CLIENT_ID, CLIENT_SECRET, Stage};
 
 /// What a worker logs.
 pub enum Said {
-    Event(Event),
+    Event(Entry),
     /// What is no event, kept for when it fails.
     Other(String),
 }
 
 #[derive(Deserialize)]
 struct LogLine {
-    fields: Event,
+    fields: Entry,
 }
 
+/// An event of the log.
 #[derive(Deserialize)]
-pub struct Event {
+pub struct Entry {
     pub event: String,
     pub message_id: Option<String>,
     pub scheduled_on: Option<i64>,

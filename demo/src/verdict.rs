@@ -27,7 +27,7 @@ pub struct Verdict {
 }
 
 /// What Graph saw.
-#[derive(Default)]
+#[derive(Clone, Copy, Default)]
 struct Seen {
     throttled: u64,
     most_messages: u64,
