@@ -29,7 +29,7 @@ async fn worker_process() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn two_workers_send_each_of_500_mails_once_and_meet_no_429() {
     const MAILBOXES: usize = 5;
-    const USED: usize = 20;
+    const USED: usize = 40;
     let started = Instant::now();
     let queue = RedisServer::builder().start();
     let module = ["window", "rolling", "per-minute", "100"];
@@ -43,6 +43,12 @@ async fn two_workers_send_each_of_500_mails_once_and_meet_no_429() {
     let setup = Setup::new(queue.url(), limiter.url(), &graph, &store);
     let mailbox = |nth: usize| format!("box{}@example.com", nth % MAILBOXES);
 
+    let outbox = setup.outbox().await;
+    let ids: Vec<MessageId> = (0..MAILS)
+        .map(|nth| format!("mail-{nth}").parse().unwrap())
+        .collect();
+    enqueue(&outbox, &ids, mailbox).await;
+
     let mailer = setup.mailer();
     for nth in 0..USED * MAILBOXES {
         let id: MessageId = format!("before-{nth}").parse().unwrap();
@@ -55,11 +61,6 @@ async fn two_workers_send_each_of_500_mails_once_and_meet_no_429() {
     limiter.move_clock_ms(55_000);
     graph.advance(Duration::from_secs(55));
 
-    let outbox = setup.outbox().await;
-    let ids: Vec<MessageId> = (0..MAILS)
-        .map(|nth| format!("mail-{nth}").parse().unwrap())
-        .collect();
-    enqueue(&outbox, &ids, mailbox).await;
     let log = store.path().join("workers.log");
     let workers = [setup.worker_process(&log), setup.worker_process(&log)];
     let all_sent = async || graph.messages().len() >= MAILS + USED * MAILBOXES;
