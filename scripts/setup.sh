@@ -9,6 +9,7 @@ need() { # command package
 }
 
 need cc build-essential
+need c++ build-essential
 need git git
 need redis-server redis-server
 need redis-benchmark redis-tools

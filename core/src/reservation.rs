@@ -228,7 +228,8 @@ impl Log<'_> {
         self.head.open == self.head.taken
     }
 
-    fn is_crowded(&self) -> bool {
+    /// Whether as many are not closed as are remembered, though the lease of some may be over.
+    pub fn is_crowded(&self) -> bool {
         self.not_closed() >= MOST_OPEN
     }
 

@@ -33,11 +33,15 @@ pub(crate) fn make_room(value: &mut impl Value, now_ms: u64, changes: &mut Chang
     let log = Parts::of(value.bytes())?.log;
     let places = log.older.len();
     let open = log.older().filter(|entry| entry.is_open(now_ms)).count();
-    if log.is_full(now_ms) && open.saturating_mul(2) >= places && places < MOST_PLACES {
-        grow(value, changes)
-    } else {
-        tidy_up(value, now_ms, changes)
+    let is_full_of_open = log.is_full(now_ms) && open.saturating_mul(2) >= places && places < MOST_PLACES;
+    // Those whose lease is over would have one that is open forgotten in their stead.
+    if !is_full_of_open || log.is_crowded() {
+        tidy_up(value, now_ms, changes)?;
     }
+    if is_full_of_open && Parts::of(value.bytes())?.log.is_full(now_ms) {
+        grow(value, changes)?;
+    }
+    Ok(())
 }
 
 /// How many places this many open reservations need, as many being free.

@@ -66,7 +66,7 @@ fn call_everything(value: &[u8], config: &Config, now: u64) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 2_000, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: if cfg!(miri) { 12 } else { 2_000 }, ..ProptestConfig::default() })]
 
     #[test]
     fn random_bytes_are_refused_or_answered(bytes in prop::collection::vec(any::<u8>(), 1..4_000), now in any::<u64>()) {

@@ -62,6 +62,29 @@ fn one_whose_lease_is_over_makes_room_for_the_oldest() {
 }
 
 #[test]
+fn those_whose_lease_is_over_make_room_for_the_oldest_also_when_the_value_grows() {
+    let mut value = Vec::new();
+    let oldest = make(&mut value, 3_600_000, NOW);
+    for _ in 0..240 {
+        make(&mut value, 1_000, NOW);
+    }
+    let ids: Vec<_> = (241..MOST_OPEN).map(|_| make(&mut value, 60_000, NOW)).collect();
+    // Closed ones among the older keep their places: all of them are taken by as many as are remembered.
+    for id in &ids[..4] {
+        assert!(is_released(&mut value, *id, NOW));
+    }
+    for _ in 0..4 {
+        make(&mut value, 60_000, NOW);
+    }
+    let len = value.len();
+    assert_eq!(open(&value, NOW), MOST_OPEN);
+    make(&mut value, 60_000, NOW + 1_000);
+    assert_eq!(open(&value, NOW + 1_000), MOST_OPEN - 240 + 1);
+    assert!(is_released(&mut value, oldest, NOW + 1_000));
+    assert_eq!(value.len(), len, "without those, there is room enough");
+}
+
+#[test]
 fn recent_ones_whose_lease_is_over_make_room_for_the_oldest_too() {
     let mut value = Vec::new();
     let oldest = make(&mut value, 3_600_000, NOW);
