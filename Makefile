@@ -54,3 +54,4 @@ bench: setup ## what a reservation costs, beside PING, INCR and the Lua script; 
 
 clean: ## remove what was built
 	cargo clean
+	cd fuzz && cargo clean
