@@ -10,15 +10,14 @@ use std::time::{Duration, Instant};
 
 use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, Shared, select_ok};
-use redis::{
-    Client, Cmd, ConnectionAddr, ConnectionInfo, ErrorKind, RedisError, RedisResult, ServerErrorKind,
-};
+use redis::{Cmd, ConnectionAddr, ConnectionInfo, ErrorKind, RedisError, RedisResult, ServerErrorKind};
 use redis::{Value, cmd};
 use tokio::time::timeout;
 
 use crate::Mailbox;
 use crate::connection::{Link, ends_the_line, lock};
 use crate::slots::{Address, Range, SLOTS, read_address, read_slots, slot};
+use crate::tls::open_redis;
 
 /// How often a question follows a slot that is on its way from node to node.
 const HOPS: usize = 4;
@@ -77,7 +76,7 @@ impl Cluster {
                 Ok(Arc::new(Node {
                     address: address(info.addr())?,
                     is_configured: true,
-                    link: Link::to_server(Client::open(info)?),
+                    link: Link::to_server(open_redis(info)?),
                 }))
             })
             .collect::<RedisResult<_>>()?;
@@ -212,7 +211,7 @@ impl Nodes {
         let node = Arc::new(Node {
             address: address.clone(),
             is_configured: false,
-            link: Link::to_server(Client::open(info)?),
+            link: Link::to_server(open_redis(info)?),
         });
         state.known.push(Arc::clone(&node));
         Ok(node)

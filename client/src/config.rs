@@ -9,6 +9,7 @@ use crate::cluster::Cluster;
 use crate::connection::Link;
 use crate::sentinel::Sentinels;
 use crate::servers::Servers;
+use crate::tls::{open_redis, provide_cryptography};
 
 /// The most concurrent sends that Redis counts for a mailbox.
 const MAX_CONCURRENT: u32 = 1024;
@@ -148,7 +149,7 @@ impl Place {
     fn servers(self) -> Result<Servers, ConfigError> {
         match self {
             Self::Server(url) => {
-                let client = redis::Client::open(info(url)?).map_err(unusable)?;
+                let client = open_redis(info(url)?).map_err(unusable)?;
                 Ok(Servers::One(Link::to_server(client)))
             }
             Self::Sentinels { redis, sentinels } => {
@@ -177,7 +178,10 @@ fn infos(urls: Vec<String>) -> Result<Vec<ConnectionInfo>, ConfigError> {
 
 fn info(url: String) -> Result<ConnectionInfo, ConfigError> {
     let info = url.into_connection_info().map_err(unusable)?;
-    provide_cryptography_for(&info);
+    // Sentinels are dialled without a client of ours.
+    if matches!(info.addr(), ConnectionAddr::TcpTls { .. }) {
+        provide_cryptography();
+    }
     Ok(info)
 }
 
@@ -197,21 +201,6 @@ impl fmt::Debug for RateLimiterConfig {
             .field("concurrent", &self.concurrent)
             .field("lease", &self.lease)
             .finish_non_exhaustive()
-    }
-}
-
-/// Chooses rustls's cryptography for the process if this Redis is reached over TLS, unless one was
-/// chosen before.
-///
-/// rustls panics on its first connection if a program brings two implementations and chose none. Whoever
-/// makes connections of their own calls this first.
-pub fn provide_cryptography(client: &redis::Client) {
-    provide_cryptography_for(client.get_connection_info());
-}
-
-fn provide_cryptography_for(info: &ConnectionInfo) {
-    if matches!(info.addr(), ConnectionAddr::TcpTls { .. }) {
-        let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
     }
 }
 

@@ -57,9 +57,10 @@ mod servers;
 mod settle;
 mod slots;
 mod smtp;
+mod tls;
 
 pub use cause::FailOpenCause;
-pub use config::{ConfigError, RateLimiterConfig, provide_cryptography};
+pub use config::{ConfigError, RateLimiterConfig};
 pub use counts::Counts;
 pub use decision::{Decision, Denial, DenialReason, FailOpen, Reservation, TooLarge};
 pub use decorator::RateLimitedGraphMailer;
@@ -69,3 +70,4 @@ pub use limiter::MailRateLimiter;
 pub use limits::Limits;
 pub use mailbox::Mailbox;
 pub use outcome::{MailOutcome, SendFailure};
+pub use tls::{open_redis, trusted_certificates};

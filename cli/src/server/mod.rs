@@ -39,8 +39,8 @@ impl Server {
             address: address.to_owned(),
             needs: "+@connection",
         };
-        let client =
-            redis::Client::open(url).map_err(|error| trouble(error.into(), "the configured address"))?;
+        let client = mailrl_client::open_redis(url)
+            .map_err(|error| trouble(error.into(), "the configured address"))?;
         let address = client.get_connection_info().addr().to_string();
         let config = AsyncConnectionConfig::new()
             .set_connection_timeout(Some(PATIENCE))

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use bullmq::options::{QueueOptions, RedisConnectionOptions};
+use bullmq::options::{QueueOptions, RedisConnectionOptions, TlsCerts};
 use bullmq::types::{BackoffStrategy, JobState, KeepJobs, RemoveOnFinish};
 use bullmq::{JobOptions, Queue};
 use bytes::Bytes;
@@ -27,7 +27,7 @@ pub(super) struct Jobs(Queue);
 impl Jobs {
     pub(super) async fn connect(redis_url: &str, prefix: &str) -> Result<Self, bullmq::Error> {
         let options = QueueOptions::new()
-            .connection(RedisConnectionOptions::new().url(redis_url))
+            .connection(connection(redis_url))
             .prefix(prefix);
         within(Queue::with_options(QUEUE, options)).await.map(Self)
     }
@@ -64,6 +64,19 @@ impl Jobs {
         let job = within(self.0.get_job(job_id)).await?;
         Ok(job.and_then(|job| MailJob::parse(job.data()).ok()?.inline_mime().ok()?))
     }
+}
+
+/// How `BullMQ` reaches Redis: over TLS by the certificates that the system trusts, which are not those
+/// that the crate brings.
+pub(super) fn connection(redis_url: &str) -> RedisConnectionOptions {
+    let options = RedisConnectionOptions::new().url(redis_url);
+    if redis_url.starts_with("rediss:") {
+        return options.tls_certs(TlsCerts {
+            root_cert: Some(mailrl_client::trusted_certificates()),
+            ..TlsCerts::default()
+        });
+    }
+    options
 }
 
 /// The crate's documentation says ms, but its scripts count an age in seconds.

@@ -86,7 +86,7 @@ pub enum QueueError {
 impl SendQueue {
     /// The queue at these places; fails within seconds if its Redis is not there.
     pub async fn connect(options: &QueueOptions) -> Result<Self, QueueError> {
-        let client = redis::Client::open(options.redis_url.as_str())
+        let client = mailrl_client::open_redis(options.redis_url.as_str())
             .map_err(|error| QueueError::Address(error.to_string()))?;
         let records = Records::new(client, &options.prefix, QUEUE);
         // BullMQ would wait for it much longer.

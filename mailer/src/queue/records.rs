@@ -88,7 +88,6 @@ impl Records {
     /// The records beside the queue `<prefix>:<queue>`. It does not connect yet.
     #[must_use]
     pub fn new(client: redis::Client, prefix: &str, queue: &str) -> Self {
-        mailrl_client::provide_cryptography(&client);
         Self {
             connection: Connection::new(client),
             compare_and_set: Script::new(include_str!("compare_and_set.lua")),

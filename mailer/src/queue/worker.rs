@@ -4,17 +4,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bullmq::WorkerOptions;
-use bullmq::options::RedisConnectionOptions;
 use bullmq::types::{KeepJobs, RemoveOnFinish};
 use tokio::task::JoinHandle;
 
-use super::QUEUE;
 use super::delivery::Deliveries;
 use super::fetcher::Fetcher;
 use super::records::{KEPT, Records, RecordsError};
 use super::store::MailStore;
 use super::summary::{Summary, Tally};
 use super::sweep::Sweeper;
+use super::{QUEUE, jobs};
 use crate::factory::Mailers;
 use crate::service::MailProviderService;
 
@@ -72,7 +71,7 @@ impl QueueWorkerOptions {
             limit: None,
         };
         WorkerOptions::new()
-            .connection(RedisConnectionOptions::new().url(self.redis_url.as_str()))
+            .connection(jobs::connection(&self.redis_url))
             .prefix(self.prefix.as_str())
             .concurrency(self.concurrency)
             .lock_duration(self.lock)
@@ -120,7 +119,7 @@ impl QueueWorker {
         mails: MailStore,
         options: QueueWorkerOptions,
     ) -> Result<Self, WorkerError> {
-        let client = redis::Client::open(options.redis_url.as_str())
+        let client = mailrl_client::open_redis(options.redis_url.as_str())
             .map_err(|error| WorkerError::Address(error.to_string()))?;
         let records = Records::new(client, &options.prefix, QUEUE);
         let age_limit = service.policy().age_limit;
