@@ -11,6 +11,7 @@ need() { # command package
 need cc build-essential
 need c++ build-essential
 need git git
+need openssl openssl
 need redis-server redis-server
 need redis-benchmark redis-tools
 need node nodejs

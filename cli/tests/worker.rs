@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use common::*;
 use graph_sim::Fault;
+use test_support::RedisServer;
 use tokio::process::Command;
 
 const OTHER: &str = "orders@example.com";
@@ -186,4 +187,23 @@ async fn a_wrong_configuration_ends_with_2_and_says_what_to_do_without_secrets()
         run.ends_with(2).says(advice);
         assert!(!run.output().contains("pass-word"), "{run:#?}");
     }
+}
+
+#[tokio::test]
+async fn a_queue_over_tls_is_reached_by_the_certificates_that_the_system_trusts() {
+    let setup = setup().await;
+    let (_queue, url) = RedisServer::over_tls(setup.folder.path());
+    let over_tls = |words: &[&str]| {
+        let mut command = command(&setup, words);
+        command
+            .env("MAILRL_QUEUE_REDIS", &url)
+            .env("SSL_CERT_FILE", setup.folder.path().join("certificate.pem"))
+            .env_remove("SSL_CERT_DIR");
+        command
+    };
+    setup.file("mail.eml", mail("over TLS"));
+    run(&mut over_tls(&["enqueue", "mail.eml"])).await.ends_with(0);
+    let mut worker = Running::start(&mut over_tls(&["worker"]));
+    worker.until_it_says("sending what waits in").await;
+    arrives(&setup, "over TLS").await;
 }

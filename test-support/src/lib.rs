@@ -22,6 +22,7 @@ mod module;
 mod redis_server;
 mod replication;
 mod sentinel;
+mod tls;
 mod waiting;
 
 pub use append_only_file::Words;
