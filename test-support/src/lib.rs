@@ -6,6 +6,7 @@
 //! | `replication` | one that follows another |
 //! | `cluster` | a cluster of them |
 //! | `sentinel` | sentinels that watch over one |
+//! | `tls` | one over TLS |
 //! | `clock` | its clock, moved at will |
 //! | `append_only_file` | what it has written there |
 //! | `calls` | the module's commands, as tests write them |
