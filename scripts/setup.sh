@@ -20,8 +20,9 @@ for further in "$@"; do
     need "${further%%:*}" "${further#*:}"
 done
 
-# The module's bindings are made with libclang at build time.
-if ! ldconfig -p | grep -q 'libclang[-.]' && [ -z "$(find /usr/lib/llvm-*/lib -name 'libclang[-.]*so*' 2>/dev/null)" ]; then
+# The module's bindings are made with libclang at build time; libclang-cpp is another library.
+if ! ldconfig -p | grep -q 'libclang\(\.so\|-[0-9]\)' &&
+    [ -z "$(find /usr/lib/llvm-*/lib \( -name 'libclang.so*' -o -name 'libclang-[0-9]*.so*' \) 2>/dev/null)" ]; then
     missing="$missing libclang-dev"
 fi
 
