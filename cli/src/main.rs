@@ -10,6 +10,7 @@
 //! | `mail_file` | a mail out of a file |
 //! | `server` | the Redis that is asked by hand, and what to do when it does not answer |
 //! | `send`, `enqueue`, `queue`, `worker`, `status`, `limits`, `pause`, `simulate` | the subcommands |
+//! | `shell` | the subcommands that help a shell: completions and manual pages |
 
 mod args;
 mod config;
@@ -23,6 +24,7 @@ mod pause;
 mod queue;
 mod send;
 mod server;
+mod shell;
 mod simulate;
 mod status;
 mod terminal;
@@ -34,7 +36,7 @@ use std::process::ExitCode;
 use clap::Parser;
 use tokio::runtime::Builder;
 
-use crate::args::{Args, Command};
+use crate::args::{Args, Command, Online};
 use crate::config::Config;
 use crate::exit::Exit;
 use crate::log::RedisTrouble;
@@ -52,32 +54,34 @@ fn main() -> ExitCode {
 
 fn start(args: Args, terminal: &Terminal) -> Result<Exit, Box<dyn std::error::Error>> {
     let trouble = log::start(&args.log, args.command.usual_log(), terminal)?;
-    if let Command::Simulate(args) = &args.command {
-        return Ok(simulate::run(args, terminal));
-    }
+    let command = match args.command {
+        Command::Simulate(args) => return Ok(simulate::run(&args, terminal)),
+        Command::Completions(args) => return Ok(shell::completions(&args)),
+        Command::Man(args) => return Ok(shell::man(&args, terminal)),
+        Command::Online(command) => command,
+    };
     let config = Config::load(&args.place)?;
     let runtime = Builder::new_multi_thread().enable_all().build()?;
-    let exit = runtime.block_on(run(args.command, config, terminal, trouble));
+    let exit = runtime.block_on(run(command, config, terminal, trouble));
     // A read from a terminal or a pipe that goes on for ever must not hold the end up.
     runtime.shutdown_background();
     Ok(exit?)
 }
 
 async fn run(
-    command: Command,
+    command: Online,
     config: Config,
     terminal: &Terminal,
     trouble: RedisTrouble,
 ) -> Result<Exit, config::ConfigError> {
     match command {
-        Command::Send(args) => send::run(args, config, terminal, trouble).await,
-        Command::Enqueue(args) => enqueue::run(args, &config, terminal).await,
-        Command::Queue(args) => queue::run(args, &config, terminal).await,
-        Command::Worker(args) => worker::run(args, config, terminal).await,
-        Command::Status(args) => status::run(&args, &config, terminal).await,
-        Command::Limits(args) => limits::run(&args, &config, terminal).await,
-        Command::Pause(args) => pause::pause(&args, &config, terminal).await,
-        Command::Resume(args) => pause::resume(&args, &config, terminal).await,
-        Command::Simulate(args) => Ok(simulate::run(&args, terminal)),
+        Online::Send(args) => send::run(args, config, terminal, trouble).await,
+        Online::Enqueue(args) => enqueue::run(args, &config, terminal).await,
+        Online::Queue(args) => queue::run(args, &config, terminal).await,
+        Online::Worker(args) => worker::run(args, config, terminal).await,
+        Online::Status(args) => status::run(&args, &config, terminal).await,
+        Online::Limits(args) => limits::run(&args, &config, terminal).await,
+        Online::Pause(args) => pause::pause(&args, &config, terminal).await,
+        Online::Resume(args) => pause::resume(&args, &config, terminal).await,
     }
 }

@@ -6,6 +6,7 @@
 
 mod operate;
 mod queue;
+mod shell;
 mod simulate;
 mod values;
 mod worker;
@@ -19,6 +20,7 @@ use lettre::Address;
 use crate::exit;
 pub use operate::{Limits, Pause, Resume};
 pub use queue::{Enqueue, List, Queue, QueueCommand, QueuePlace, Show};
+pub use shell::{Completions, Man};
 pub use simulate::{Simulate, Window};
 pub use worker::Worker;
 
@@ -84,7 +86,7 @@ impl Command {
     /// What is logged unless told otherwise.
     pub fn usual_log(&self) -> &'static str {
         match self {
-            Self::Worker(_) => "warn,mailrl_client=info,mailrl_mailer=info",
+            Self::Online(Online::Worker(_)) => "warn,mailrl_client=info,mailrl_mailer=info",
             _ => "warn",
         }
     }
@@ -92,6 +94,16 @@ impl Command {
 
 #[derive(Subcommand)]
 pub enum Command {
+    #[command(flatten)]
+    Online(Online),
+    Simulate(Simulate),
+    Completions(Completions),
+    Man(Man),
+}
+
+/// What needs the configuration, and Redis or Graph.
+#[derive(Subcommand)]
+pub enum Online {
     Send(Send),
     Enqueue(Enqueue),
     Queue(Queue),
@@ -100,7 +112,6 @@ pub enum Command {
     Limits(Limits),
     Pause(Pause),
     Resume(Resume),
-    Simulate(Simulate),
 }
 
 /// Where Redis and the configuration are.
