@@ -100,7 +100,9 @@ fn hang_up_after_garbage(server: &RedisServer, random: &mut Xoshiro256PlusPlus) 
 fn suits(words: &[Vec<u8>], reply: &Reply) -> bool {
     // Redis hashes the whole name but compares it as a C string: of two names that share a bucket,
     // which hangs on the server's own random seed, the one that goes on after a NUL is found too.
-    let name = words.first().and_then(|word| word.split(|&byte| byte == 0).next());
+    let name = words
+        .first()
+        .and_then(|word| word.split(|&byte| byte == 0).next());
     let name = name.map(<[u8]>::to_ascii_uppercase).unwrap_or_default();
     match (name.as_slice(), reply) {
         (_, Reply::Error(text)) => !text.starts_with(b"ERR mailrl met a fault of its own"),
