@@ -11,7 +11,7 @@ FUZZ_SECONDS ?= 60
 help: ## list what there is to do
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-setup: ## install what is missing on Debian (Redis, libclang, Node); needs root or sudo only for that
+setup: ## install what is missing on Debian (Redis, libclang, Node, tmux); needs root or sudo only for that
 	@scripts/setup.sh
 
 build: setup ## build the module (target/release/libmailrl.so) and the tool (target/release/mailrl)

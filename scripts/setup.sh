@@ -16,6 +16,7 @@ need redis-server redis-server
 need redis-benchmark redis-tools
 need node nodejs
 need npm npm
+need tmux tmux
 for further in "$@"; do
     need "${further%%:*}" "${further#*:}"
 done

@@ -4,11 +4,11 @@ use mailrl_client::Mailbox;
 use redis::Value;
 use serde::Serialize;
 
-use crate::args;
+use crate::args::{self, LimitsChange};
 use crate::config::{Config, ConfigError};
 use crate::exit::Exit;
 use crate::server::reply::{Map, Overrides, number};
-use crate::server::{Command, Server, json};
+use crate::server::{Command, Server, Trouble, json};
 use crate::terminal::Terminal;
 use crate::words::grouped;
 
@@ -18,7 +18,12 @@ pub async fn run(args: &args::Limits, config: &Config, terminal: &Terminal) -> R
     let limits = match Server::connect(config).await? {
         Ok(server) => {
             server
-                .ask(Command::Limits, &mailbox, &arguments(args), Limits::read)
+                .ask(
+                    Command::Limits,
+                    mailbox.key(),
+                    &arguments(&args.change),
+                    Limits::read,
+                )
                 .await
         }
         Err(trouble) => Err(trouble),
@@ -37,15 +42,23 @@ pub async fn run(args: &args::Limits, config: &Config, terminal: &Terminal) -> R
     Ok(exit)
 }
 
+/// Changes the limits of the mailbox of this key.
+pub async fn change_on(server: &Server, key: &[u8], change: &LimitsChange) -> Result<(), Trouble> {
+    server
+        .ask(Command::Limits, key, &arguments(change), Limits::read)
+        .await
+        .map(drop)
+}
+
 /// What follows the key.
-fn arguments(args: &args::Limits) -> Vec<String> {
-    if args.reset {
+fn arguments(change: &LimitsChange) -> Vec<String> {
+    if change.reset {
         return vec!["RESET".into()];
     }
     let given = [
-        ("PERMINUTE", args.per_minute),
-        ("PERDAY", args.recipients_per_day),
-        ("CONCURRENT", args.concurrent),
+        ("PERMINUTE", change.per_minute),
+        ("PERDAY", change.recipients_per_day),
+        ("CONCURRENT", change.concurrent),
     ];
     given
         .into_iter()

@@ -9,7 +9,8 @@
 //! | `interruption` | Ctrl-C and SIGTERM |
 //! | `mail_file` | a mail out of a file |
 //! | `server` | the Redis that is asked by hand, and what to do when it does not answer |
-//! | `send`, `enqueue`, `queue`, `worker`, `status`, `limits`, `pause`, `simulate` | the subcommands |
+//! | `overview` | all mailboxes at once, as data |
+//! | `send`, `enqueue`, `queue`, `worker`, `status`, `limits`, `pause`, `watch`, `simulate` | the subcommands |
 //! | `shell` | the subcommands that help a shell: completions and manual pages |
 
 mod args;
@@ -20,6 +21,7 @@ mod interruption;
 mod limits;
 mod log;
 mod mail_file;
+mod overview;
 mod pause;
 mod queue;
 mod send;
@@ -28,6 +30,7 @@ mod shell;
 mod simulate;
 mod status;
 mod terminal;
+mod watch;
 mod words;
 mod worker;
 
@@ -83,5 +86,6 @@ async fn run(
         Online::Limits(args) => limits::run(&args, &config, terminal).await,
         Online::Pause(args) => pause::pause(&args, &config, terminal).await,
         Online::Resume(args) => pause::resume(&args, &config, terminal).await,
+        Online::Watch(args) => watch::run(&args, config, terminal).await,
     }
 }

@@ -1,5 +1,6 @@
 //! `mailrl pause` and `mailrl resume`: nobody sends from a mailbox for a while, or may again.
 
+use std::fmt;
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -19,18 +20,12 @@ pub async fn pause(args: &args::Pause, config: &Config, terminal: &Terminal) -> 
     let mailbox = Mailbox::new(&args.mailbox);
     let server = Server::connect(config).await?;
     let paused = match &server {
-        Ok(server) => pause_on(server, &mailbox, args.duration).await,
+        Ok(server) => pause_on(server, mailbox.key().as_bytes(), args.duration).await,
         Err(trouble) => Err(trouble.clone()),
     };
     Ok(match paused {
-        Ok(Paused { left, longer_before }) => {
-            let until = format!("{} (in {})", clock(after(left)), spoken(left));
-            let why = if longer_before {
-                ", a longer pause was there already"
-            } else {
-                ""
-            };
-            let _ = terminal.out(&format!("{mailbox}: paused until {until}{why}"));
+        Ok(paused) => {
+            let _ = terminal.out(&format!("{mailbox}: {paused}"));
             Exit::Done
         }
         Err(trouble) => {
@@ -40,17 +35,33 @@ pub async fn pause(args: &args::Pause, config: &Config, terminal: &Terminal) -> 
     })
 }
 
-struct Paused {
+/// How long a mailbox is paused for now.
+pub struct Paused {
     left: Duration,
     longer_before: bool,
 }
 
-async fn pause_on(server: &Server, mailbox: &Mailbox, length: Duration) -> Result<Paused, Trouble> {
+impl fmt::Display for Paused {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let left = self.left;
+        write!(
+            formatter,
+            "paused until {} (in {})",
+            clock(after(left)),
+            spoken(left)
+        )?;
+        if self.longer_before {
+            formatter.write_str(", a longer pause was there already")?;
+        }
+        Ok(())
+    }
+}
+
+/// Pauses the mailbox of this key.
+pub async fn pause_on(server: &Server, key: &[u8], length: Duration) -> Result<Paused, Trouble> {
     let ms = milliseconds(length);
-    let until = server
-        .ask(Command::Pause, mailbox, &[ms.to_string()], number)
-        .await?;
-    let answer = server.ask(Command::Status, mailbox, &[], Status::read).await;
+    let until = server.ask(Command::Pause, key, &[ms.to_string()], number).await?;
+    let answer = server.ask(Command::Status, key, &[], Status::read).await;
     let (left_ms, longer_before) = match answer {
         Ok(status) => (status.paused_for_ms, status.paused_for_ms > ms),
         // Who may pause may not be allowed to look. The end is a time on Redis's clock, so nothing is
@@ -74,11 +85,11 @@ pub async fn resume(args: &args::Resume, config: &Config, terminal: &Terminal) -
     for name in &args.mailboxes {
         let mailbox = Mailbox::new(name);
         let resumed = match &server {
-            Ok(server) => server.ask(Command::Pause, &mailbox, &["0".into()], number).await,
+            Ok(server) => resume_on(server, mailbox.key().as_bytes()).await,
             Err(trouble) => Err(trouble.clone()),
         };
         match resumed {
-            Ok(_) => {
+            Ok(()) => {
                 let _ = terminal.out(&format!("{mailbox}: not paused any more"));
             }
             Err(trouble) => {
@@ -91,6 +102,14 @@ pub async fn resume(args: &args::Resume, config: &Config, terminal: &Terminal) -
         }
     }
     Ok(exit)
+}
+
+/// Ends the pause of the mailbox of this key.
+pub async fn resume_on(server: &Server, key: &[u8]) -> Result<(), Trouble> {
+    server
+        .ask(Command::Pause, key, &["0".into()], number)
+        .await
+        .map(drop)
 }
 
 fn milliseconds(duration: Duration) -> u64 {

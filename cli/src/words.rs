@@ -27,6 +27,11 @@ fn is_harmful(character: char) -> bool {
     character.is_control() && character != '\n'
 }
 
+/// A mailbox's name in a picture, where not even a line break may stand.
+pub fn name(name: &str) -> String {
+    printable(name).replace('\n', "\\n")
+}
+
 /// Text in one line.
 pub fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
@@ -94,6 +99,34 @@ pub fn spoken(duration: Duration) -> String {
     }
 }
 
+/// A duration for a narrow column, rounded up: `17s`, `1m05s`, `3h20m`.
+pub fn short(duration: Duration) -> String {
+    let seconds = duration.as_nanos().div_ceil(1_000_000_000);
+    match seconds {
+        0..60 => format!("{seconds}s"),
+        60..3600 => format!("{}m{:02}s", seconds / 60, seconds % 60),
+        _ => {
+            let minutes = seconds.div_ceil(60);
+            format!("{}h{:02}m", minutes / 60, minutes % 60)
+        }
+    }
+}
+
+/// A number for a narrow column: grouped below `long`, else rounded down as `12k`, `1.2k`, `4.2G`.
+pub fn compact(number: u64, long: u64) -> String {
+    if number < long.max(1_000) {
+        return grouped(number);
+    }
+    let (unit, sign) = [(1_000_000_000, 'G'), (1_000_000, 'M')]
+        .into_iter()
+        .find(|(unit, _)| number >= *unit)
+        .unwrap_or((1_000, 'k'));
+    match (number / unit, number % unit * 10 / unit) {
+        (whole, tenths @ 1..) if whole < 10 => format!("{whole}.{tenths}{sign}"),
+        (whole, _) => format!("{whole}{sign}"),
+    }
+}
+
 /// A number and what it counts: `1 mail`, `9,000 mails`.
 pub fn counted(count: u64, one: &str) -> String {
     let plural = if count == 1 { "" } else { "s" };
@@ -156,8 +189,28 @@ mod tests {
     }
 
     #[test]
+    fn narrow_columns_hold_any_number_and_wait() {
+        let told = |ms| short(Duration::from_millis(ms));
+        assert_eq!([0, 1, 59_001, 65_000].map(told), ["0s", "1s", "1m00s", "1m05s"]);
+        assert_eq!(
+            [3_600_000, 12_000_001, 90_000_000].map(told),
+            ["1h00m", "3h21m", "25h00m"]
+        );
+        let numbers = [999, 1_000, 9_999, 12_345, 4_294_967_295];
+        assert_eq!(
+            numbers.map(|number| compact(number, 0)),
+            ["999", "1k", "9.9k", "12k", "4.2G"]
+        );
+        assert_eq!(
+            numbers.map(|number| compact(number, 10_000)),
+            ["999", "1,000", "9,999", "12k", "4.2G"]
+        );
+    }
+
+    #[test]
     fn foreign_text_cannot_steer_the_terminal() {
         assert_eq!(printable("a\u{1b}[31mb\r"), "a\\u{1b}[31mb\\r");
         assert_eq!(printable("é ü\n"), "é ü\n");
+        assert_eq!(name("a\tb\nc\u{9b}"), "a\\tb\\nc\\u{9b}");
     }
 }

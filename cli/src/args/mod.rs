@@ -9,6 +9,7 @@ mod queue;
 mod shell;
 mod simulate;
 mod values;
+mod watch;
 mod worker;
 
 use std::path::PathBuf;
@@ -18,10 +19,12 @@ use clap::{ArgAction, Args as Group, Parser, Subcommand, ValueEnum};
 use lettre::Address;
 
 use crate::exit;
-pub use operate::{Limits, Pause, Resume};
-pub use queue::{Enqueue, List, Queue, QueueCommand, QueuePlace, Show};
+pub use operate::{Limits, LimitsChange, Pause, Resume};
+pub use queue::{Enqueue, List, Queue, QueueCommand, QueuePlace, RecordsPlace, Show};
 pub use shell::{Completions, Man};
 pub use simulate::{Simulate, Window};
+pub use values::pause;
+pub use watch::Watch;
 pub use worker::Worker;
 
 const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), " (", env!("MAILRL_COMMIT"), ")");
@@ -87,6 +90,8 @@ impl Command {
     pub fn usual_log(&self) -> &'static str {
         match self {
             Self::Online(Online::Worker(_)) => "warn,mailrl_client=info,mailrl_mailer=info",
+            // A line on stderr would stand across the picture.
+            Self::Online(Online::Watch(_)) => "off",
             _ => "warn",
         }
     }
@@ -112,6 +117,7 @@ pub enum Online {
     Limits(Limits),
     Pause(Pause),
     Resume(Resume),
+    Watch(Watch),
 }
 
 /// Where Redis and the configuration are.
@@ -139,7 +145,7 @@ pub struct Place {
 #[command(next_help_heading = "Everywhere")]
 pub struct Log {
     /// What is logged on stderr: off, error, warn, info, debug or trace, or as mailrl_client=debug
-    /// [default: warn; of a worker what becomes of each mail, too]
+    /// [default: warn; of a worker what becomes of each mail, too; off while watching]
     #[arg(long, env = "MAILRL_LOG", value_name = "LEVEL", global = true)]
     pub log: Option<String>,
 

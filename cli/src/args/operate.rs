@@ -39,6 +39,17 @@ pub struct Limits {
     #[arg(value_name = "MAILBOX")]
     pub mailbox: String,
 
+    #[command(flatten)]
+    pub change: LimitsChange,
+
+    /// Print one JSON object
+    #[arg(long, action = ArgAction::SetTrue)]
+    pub json: bool,
+}
+
+/// What is to be held from now on.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Group)]
+pub struct LimitsChange {
     /// Messages a minute, from 1
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub per_minute: Option<u32>,
@@ -58,10 +69,6 @@ pub struct Limits {
         conflicts_with_all = ["per_minute", "recipients_per_day", "concurrent"]
     )]
     pub reset: bool,
-
-    /// Print one JSON object
-    #[arg(long, action = ArgAction::SetTrue)]
-    pub json: bool,
 }
 
 /// Let nobody send from a mailbox for a while

@@ -155,6 +155,19 @@ pub struct Decide {
 #[derive(Group)]
 #[command(next_help_heading = "The queue")]
 pub struct QueuePlace {
+    #[command(flatten)]
+    pub records: RecordsPlace,
+
+    /// Where mails are kept while they wait: file:///folder, s3://bucket/prefix or az://container/prefix
+    /// [default: the folder mailrl/mails in $XDG_DATA_HOME, else in ~/.local/share]
+    #[arg(long, env = "MAILRL_STORE", value_name = "URL")]
+    pub store: Option<String>,
+}
+
+/// Where what is known of the queue's messages stands, without the mails.
+#[derive(Group)]
+#[command(next_help_heading = "The queue")]
+pub struct RecordsPlace {
     /// Redis of the queue [default: that of --redis]
     #[arg(long, env = "MAILRL_QUEUE_REDIS", hide_env_values = true, value_name = "URL")]
     pub queue_redis: Option<String>,
@@ -162,11 +175,6 @@ pub struct QueuePlace {
     /// What the queue's keys in Redis begin with, as BullMQ's own prefix [default: bull]
     #[arg(long, env = "MAILRL_QUEUE_PREFIX", value_name = "PREFIX")]
     pub queue_prefix: Option<String>,
-
-    /// Where mails are kept while they wait: file:///folder, s3://bucket/prefix or az://container/prefix
-    /// [default: the folder mailrl/mails in $XDG_DATA_HOME, else in ~/.local/share]
-    #[arg(long, env = "MAILRL_STORE", value_name = "URL")]
-    pub store: Option<String>,
 }
 
 /// A state that messages are listed by.

@@ -14,14 +14,22 @@ const BEYOND_SEND: Duration = Duration::from_mins(1);
 impl Config {
     /// The queue, after what was said of it elsewhere than in the file.
     pub fn queue(&self, place: &args::QueuePlace) -> Result<QueueOptions, ConfigError> {
-        let said = |value: &Option<String>| value.clone().filter(|value| !value.trim().is_empty());
+        let (redis_url, prefix) = self.records(&place.records);
         Ok(QueueOptions {
-            redis_url: said(&place.queue_redis).unwrap_or_else(|| self.mail.queue_redis_url().to_owned()),
-            prefix: said(&place.queue_prefix).unwrap_or_else(|| self.mail.queue.prefix().to_owned()),
-            store: said(&place.store)
+            redis_url,
+            prefix,
+            store: said(place.store.as_ref())
                 .or_else(|| self.mail.store.url())
                 .ok_or(ConfigError::NoStore)?,
         })
+    }
+
+    /// The address and the prefix of the queue's records.
+    pub fn records(&self, place: &args::RecordsPlace) -> (String, String) {
+        (
+            said(place.queue_redis.as_ref()).unwrap_or_else(|| self.mail.queue_redis_url().to_owned()),
+            said(place.queue_prefix.as_ref()).unwrap_or_else(|| self.mail.queue.prefix().to_owned()),
+        )
     }
 
     /// How a worker works on this queue.
@@ -39,4 +47,9 @@ impl Config {
     pub fn policy(&self) -> Policy {
         self.mail.queue.policy()
     }
+}
+
+/// An empty value is one that is not set.
+fn said(value: Option<&String>) -> Option<String> {
+    value.filter(|value| !value.trim().is_empty()).cloned()
 }

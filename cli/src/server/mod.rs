@@ -10,9 +10,9 @@ mod trouble;
 
 use std::time::Duration;
 
-use mailrl_client::{FailOpen, FailOpenCause, Mailbox};
+use mailrl_client::{FailOpen, FailOpenCause};
 use redis::aio::MultiplexedConnection;
-use redis::{AsyncConnectionConfig, Value};
+use redis::{AsyncConnectionConfig, RedisError, ToRedisArgs, Value};
 
 use crate::config::{Config, ConfigError};
 pub use trouble::{Trouble, json};
@@ -53,20 +53,64 @@ impl Server {
         }
     }
 
-    /// Sends one of the module's commands for a mailbox, and reads its reply.
+    /// Sends one of the module's commands for a mailbox's key, and reads its reply.
     pub async fn ask<T>(
         &self,
         command: Command,
-        mailbox: &Mailbox,
+        key: impl ToRedisArgs,
         arguments: &[String],
         read: impl FnOnce(&Value) -> Option<T>,
     ) -> Result<T, Trouble> {
-        let mut connection = self.connection.clone();
-        let reply = redis::cmd(command.name())
-            .arg(mailbox.key())
-            .arg(arguments)
-            .query_async::<Value>(&mut connection)
-            .await;
+        let mut question = redis::cmd(command.name());
+        question.arg(key).arg(arguments);
+        let reply = question.query_async(&mut self.connection.clone()).await;
+        self.read(command, reply, read)
+    }
+
+    /// Sends the same for many keys in one round trip, and reads each reply; an error if there was none.
+    pub async fn ask_each<T>(
+        &self,
+        command: Command,
+        keys: &[&[u8]],
+        read: impl Fn(&Value) -> Option<T>,
+    ) -> Result<Vec<Result<T, Trouble>>, Trouble> {
+        let mut questions = redis::pipe();
+        for key in keys {
+            questions.cmd(command.name()).arg(key);
+        }
+        let replies: Vec<Result<Value, RedisError>> = questions
+            .ignore_errors()
+            .query_async(&mut self.connection.clone())
+            .await
+            .map_err(|error| self.trouble(command, error.into()))?;
+        let replies = replies.into_iter();
+        Ok(replies.map(|reply| self.read(command, reply, &read)).collect())
+    }
+
+    /// One step of a scan over the keys that match: where to go on (0 at the end), and those found.
+    pub async fn scan(
+        &self,
+        cursor: u64,
+        pattern: &str,
+        count: usize,
+    ) -> Result<(u64, Vec<Vec<u8>>), Trouble> {
+        redis::cmd("SCAN")
+            .arg(cursor)
+            .arg("MATCH")
+            .arg(pattern)
+            .arg("COUNT")
+            .arg(count)
+            .query_async(&mut self.connection.clone())
+            .await
+            .map_err(|error: RedisError| self.trouble(Command::Scan, error.into()))
+    }
+
+    fn read<T>(
+        &self,
+        command: Command,
+        reply: Result<Value, RedisError>,
+        read: impl FnOnce(&Value) -> Option<T>,
+    ) -> Result<T, Trouble> {
         let failure = match reply {
             Ok(reply) => match read(&reply) {
                 Some(answer) => return Ok(answer),
@@ -81,19 +125,24 @@ impl Server {
             },
             Err(error) => error.into(),
         };
-        Err(Trouble {
+        Err(self.trouble(command, failure))
+    }
+
+    fn trouble(&self, command: Command, failure: FailOpen) -> Trouble {
+        Trouble {
             failure,
             address: self.address.clone(),
             needs: command.permission(),
-        })
+        }
     }
 }
 
-/// A command of the module.
+/// A command of the module, or what finds its keys.
 #[derive(Debug, Clone, Copy)]
 pub enum Command {
     Limits,
     Pause,
+    Scan,
     Status,
 }
 
@@ -102,6 +151,7 @@ impl Command {
         match self {
             Self::Limits => "MAILRL.LIMITS",
             Self::Pause => "MAILRL.PAUSE",
+            Self::Scan => "SCAN",
             Self::Status => "MAILRL.STATUS",
         }
     }
@@ -111,6 +161,7 @@ impl Command {
         match self {
             Self::Limits => "+mailrl.limits",
             Self::Pause => "+mailrl.pause",
+            Self::Scan => "+scan",
             Self::Status => "+mailrl.status",
         }
     }

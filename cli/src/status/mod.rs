@@ -15,7 +15,8 @@ use crate::config::{Config, ConfigError};
 use crate::exit::Exit;
 use crate::server::{Command, Server, json};
 use crate::terminal::Terminal;
-pub use reply::Status;
+pub use reply::{Status, Window};
+pub use show::filled;
 
 /// Shows each mailbox, or why it cannot be shown.
 pub async fn run(args: &args::Status, config: &Config, terminal: &Terminal) -> Result<Exit, ConfigError> {
@@ -24,7 +25,11 @@ pub async fn run(args: &args::Status, config: &Config, terminal: &Terminal) -> R
     for name in &args.mailboxes {
         let mailbox = Mailbox::new(name);
         let status = match &server {
-            Ok(server) => server.ask(Command::Status, &mailbox, &[], Status::read).await,
+            Ok(server) => {
+                server
+                    .ask(Command::Status, mailbox.key(), &[], Status::read)
+                    .await
+            }
             Err(trouble) => Err(trouble.clone()),
         };
         if status.is_err() {

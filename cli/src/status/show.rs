@@ -52,13 +52,17 @@ fn window(window: &Window, what: &str) -> String {
     format!("{} {used:<26} {room}", bar(window.used, window.limit))
 }
 
-/// Full only when nothing is left, empty only when nothing is used.
-fn bar(used: u64, limit: u64) -> String {
+/// How many of a bar's cells are filled: all only when nothing is left, none only when nothing is used.
+pub fn filled(used: u64, limit: u64, cells: u64) -> u64 {
     let used = used.min(limit);
-    let filled = match used.saturating_mul(BAR_CELLS) / limit.max(1) {
+    match used.saturating_mul(cells) / limit.max(1) {
         0 if used > 0 => 1,
         filled => filled,
-    };
+    }
+}
+
+fn bar(used: u64, limit: u64) -> String {
+    let filled = filled(used, limit, BAR_CELLS);
     (0..BAR_CELLS)
         .map(|cell| if cell < filled { '█' } else { '░' })
         .collect()
