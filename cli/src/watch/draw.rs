@@ -123,7 +123,7 @@ fn row(mailbox: &MailboxView, bar: usize, is_chosen: bool) -> Row<'static> {
             ]);
         }
         None => cells.extend([
-            Text::from("no state, see below").red(),
+            Text::from("no state").red(),
             Text::default(),
             Text::default(),
             Text::default(),
@@ -193,8 +193,9 @@ fn status(state: &State) -> Text<'static> {
         Mode::Typing(line) => return typed(line),
         Mode::Asking(wish) => {
             return Text::from(vec![
-                Span::from(format!(" {wish}?  ")).bold(),
-                Span::from("y yes  n no").yellow().bold(),
+                // In front, where no long name pushes them out of sight.
+                Span::from(" y yes  n no  ").yellow().bold(),
+                Span::from(format!("{wish}?")).bold(),
             ]);
         }
         Mode::List | Mode::Help => {}

@@ -121,7 +121,7 @@ fn nothing_is_changed_without_a_yes() {
     }
     type_in(&mut state, "p90s");
     press(&mut state, KeyCode::Enter);
-    assert!(picture(&state, 80, 24).contains("pause b@example.com for 1 min 30 s?  y yes  n no"));
+    assert!(picture(&state, 80, 24).contains("y yes  n no  pause b@example.com for 1 min 30 s?"));
     let Outcome::Do(wish) = press(&mut state, KeyCode::Char('y')) else {
         panic!("no wish");
     };
