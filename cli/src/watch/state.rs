@@ -76,7 +76,10 @@ impl State {
                 self.arrange();
             }
             Err(trouble) => {
-                self.trouble = Some(trouble);
+                if self.trouble.replace(trouble).is_none() {
+                    // What was done before must not stand in front of it.
+                    self.note = None;
+                }
                 for history in self.histories.values_mut() {
                     history.add(None);
                 }

@@ -209,6 +209,7 @@ fn names_cannot_steer_the_terminal() {
 #[test]
 fn trouble_is_told_what_was_seen_stays_and_comes_back() {
     let mut state = three();
+    state.done(Ok("b@example.com: not paused any more".into()));
     state.saw(Err("Redis at 127.0.0.1:1 cannot be reached".into()));
     let told = picture(&state, 80, 24);
     assert!(told.contains("trying again: Redis at 127.0.0.1:1"), "{told}");
