@@ -1,7 +1,7 @@
 # What one does here. `make` alone lists it.
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build run redis test test-all fuzz lint format bench clean
+.PHONY: help setup build run redis test test-all fuzz lint format bench counts clean
 
 # Port of `make redis`; the next free one if it is taken.
 PORT ?= 6379
@@ -51,6 +51,10 @@ bench: setup ## what a reservation costs, beside PING, INCR and the Lua script; 
 	cargo bench --locked -p mailrl --bench server_time
 	cargo bench --locked -p mailrl-client --bench fail_open
 	cargo bench --locked -p mailrl-mailer --bench through_queue
+
+counts: ## count the core's instructions for each kind of call; fails if they changed by more than 5 %, ACCEPT=1 takes them
+	@scripts/setup.sh valgrind:valgrind
+	@ACCEPT=$(ACCEPT) cargo bench --locked -p mailrl-core --bench counts
 
 clean: ## remove what was built
 	cargo clean
