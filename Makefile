@@ -1,10 +1,12 @@
 # What one does here. `make` alone lists it.
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build run redis test test-all fuzz lint format bench counts clean
+.PHONY: help setup build run redis test test-all fuzz lint format bench counts soak clean
 
 # Port of `make redis`; the next free one if it is taken.
 PORT ?= 6379
+# How long `make soak` puts mail in.
+MINUTES ?= 2
 # How long `make fuzz` takes for each target.
 FUZZ_SECONDS ?= 60
 
@@ -36,6 +38,10 @@ test-all: setup ## fetch the other servers that the module is tested on (Redis 8
 
 fuzz: setup ## fuzz arguments, values and sequences of calls, each for FUZZ_SECONDS (60)
 	@fuzz/run.sh $(FUZZ_SECONDS)
+
+soak: setup ## workers, mail and random faults together for MINUTES (2), then the books are balanced; SEED repeats a run
+	cargo build --release --locked -p mailrl -p mailrl-cli -p soak
+	@MAILRL_MODULE=$$PWD/target/release/libmailrl.so target/release/soak --minutes $(MINUTES) $(if $(SEED),--seed $(SEED))
 
 lint: setup ## format, clippy and the compiler's checks of the example in Node, as CI does
 	cargo fmt --all --check
